@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/plan/run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace evenkeel {
+namespace {
+
+constexpr Bounds<std::int64_t> kSteps{1, 1'000'000'000};
+
+/// A field of the format that only accepts its "off" value so far.
+void refuseUnlessZero(JsonReader& reader, std::string_view key) {
+  if (reader.has(key) && reader.number(key, {0.0, 1e9}) != 0.0) reader.fail(key, "cannot be used yet", "leave it out or set it to 0");
+}
+
+void refuse(JsonReader& reader, std::string_view key) {
+  if (reader.has(key)) reader.fail(key, "cannot be used yet", "leave it out");
+}
+
+}  // namespace
+
+double Run::LearningRate::at(std::int64_t step, std::int64_t steps) const {
+  if (step < warmupSteps) return peak * static_cast<double>(step + 1) / static_cast<double>(warmupSteps);
+  const std::int64_t decaySteps = std::max<std::int64_t>(1, steps - 1 - warmupSteps);
+  const double progress = std::min(1.0, static_cast<double>(step - warmupSteps) / static_cast<double>(decaySteps));
+  return peak * (final + (1.0 - final) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
+}
+
+Run readRun(JsonReader& reader) {
+  Run run;
+  expectFormat(reader, kRunFormat);
+  run.steps = reader.integer("steps", kSteps);
+  if (reader.has("learning_rate")) {
+    JsonReader rate = reader.object("learning_rate");
+    run.learningRate.peak = rate.number("peak", {0.0, 1e3}, run.learningRate.peak);
+    run.learningRate.warmupSteps = rate.integer("warmup_steps", {0, kSteps.most}, run.learningRate.warmupSteps);
+    run.learningRate.final = rate.number("final", {0.0, 1.0}, run.learningRate.final);
+    if (rate.text("schedule", "cosine") != "cosine") rate.fail("schedule", "cannot be used yet", "expected cosine");
+  }
+  run.weightDecay = reader.number("weight_decay", {0.0, 1.0}, run.weightDecay);
+  if (reader.has("betas")) {
+    const Json& betas = reader.raw("betas");
+    if (betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number()) {
+      run.beta1 = betas[0].get<double>();
+      run.beta2 = betas[1].get<double>();
+    }
+    const bool usable = betas.size() == 2 && run.beta1 >= 0 && run.beta1 < 1 && run.beta2 >= 0 && run.beta2 < 1;
+    if (!usable || !betas.is_array()) reader.fail("betas", "is not usable", "expected two numbers from 0 to below 1, as [0.9, 0.95]");
+  }
+  run.epsilon = reader.number("epsilon", {1e-300, 1.0}, run.epsilon);
+  run.seed = static_cast<std::uint64_t>(reader.integer("seed", {0, std::numeric_limits<std::int64_t>::max()}, 1));
+  if (reader.has("data")) {
+    JsonReader data = reader.object("data");
+    run.train = data.texts("train");
+    refuse(data, "validation");
+    refuse(data, "per_node_paths");
+    if (data.text("tokenizer", "bytes") != "bytes") data.fail("tokenizer", "cannot be used yet", "expected bytes");
+  }
+  refuseUnlessZero(reader, "gradient_clip");
+  refuseUnlessZero(reader, "dropout");
+  refuseUnlessZero(reader, "evaluate_every");
+  refuse(reader, "checkpoint");
+  refuse(reader, "environment");
+  refuse(reader, "end_command");
+  refuse(reader, "tokens");
+  if (reader.text("on_failure", "stop") != "stop") reader.fail("on_failure", "cannot be used yet", "expected stop");
+  run.extra = reader.rest();
+  return run;
+}
+
+Json toJson(const Run& run) {
+  Json json;
+  json["format"] = kRunFormat;
+  json["steps"] = run.steps;
+  json["learning_rate"]["peak"] = run.learningRate.peak;
+  json["learning_rate"]["warmup_steps"] = run.learningRate.warmupSteps;
+  json["learning_rate"]["schedule"] = "cosine";
+  json["learning_rate"]["final"] = run.learningRate.final;
+  json["weight_decay"] = run.weightDecay;
+  json["betas"] = {run.beta1, run.beta2};
+  json["epsilon"] = run.epsilon;
+  json["seed"] = run.seed;
+  json["data"]["train"] = run.train;
+  json["data"]["tokenizer"] = "bytes";
+  json["on_failure"] = "stop";
+  addUnknownFields(json, run.extra);
+  return json;
+}
+
+}  // namespace evenkeel

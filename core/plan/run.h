@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/json_reader.h"
+
+namespace evenkeel {
+
+/// The part of the training's settings that a plan does not depend on. Defaults as in architecture.md.
+struct Run {
+  std::int64_t steps = 0;
+  struct LearningRate {
+    double peak = 1e-3;
+    std::int64_t warmupSteps = 10;
+    double final = 0.1;  // fraction of peak at the last step (cosine)
+    bool operator==(const LearningRate&) const = default;
+    /// Of step `step` (0-based) of `steps`: linear warm-up, then cosine down to final x peak.
+    [[nodiscard]] double at(std::int64_t step, std::int64_t steps) const;
+  } learningRate;
+  double weightDecay = 0.1;  // of tensors with 2 dimensions
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  std::uint64_t seed = 1;
+  std::vector<std::string> train;  // text files or folders, as the person named them
+  Json extra;
+  bool operator==(const Run&) const = default;
+};
+
+inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
+
+/// Fields that the runtime does not have yet (clipping, dropout, evaluation, checkpoints, environment, on_failure other than stop)
+/// are refused as "not yet" unless they are switched off.
+[[nodiscard]] Run readRun(JsonReader& reader);
+[[nodiscard]] Json toJson(const Run& run);
+
+}  // namespace evenkeel

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cluster/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace evenkeel {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<Cluster> fromText(std::string_view text) {
+  auto json = parseJson(text, "c.json");
+  if (!json) return std::move(json).error();
+  JsonContext context{"c.json", {}};
+  JsonReader reader(*json, context);
+  Cluster cluster = readCluster(reader);
+  if (context.error) return *context.error;
+  return cluster;
+}
+
+TEST(ClusterShorthand, DescribesNodesInOrder) {
+  const auto cluster = parseClusterShorthand("2x8:Ascend-910B2,1x2:cpu@0.5,1x2:cpu@0.25");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  ASSERT_EQ(cluster->nodes.size(), 4U);
+  EXPECT_EQ(cluster->deviceCount(), 20);
+  EXPECT_EQ(cluster->nodes[1].name, "ascend-910b2-1");
+  EXPECT_EQ(cluster->nodes[2].name, "cpu-0");
+  EXPECT_EQ(cluster->nodes[3].name, "cpu-1");
+  EXPECT_EQ(cluster->typeOf({3, 0}).speed, 0.25);
+}
+
+TEST(ClusterShorthand, RefusesWhatIsNoCluster) {
+  for (const char* bad : {"", "8x8", "x8:cpu", "0x8:cpu", "-1x8:cpu", "8x-8:cpu", "99999999999x1:cpu", "99999x99999:cpu", "1x1:cpu@0",
+                          "1x1:cpu@nan", "1x1:cpu@-1", "1x1:cpu@inf", "1x1:cpu@1e999", "1x1:cpu@", "1x1:A1000", "1x1:cpu,", "1x1:", "1 x1:cpu"}) {
+    const auto cluster = parseClusterShorthand(bad);
+    ASSERT_FALSE(cluster) << bad;
+    EXPECT_EQ(cluster.error().code, Error::Code::InvalidInput) << bad;
+  }
+}
+
+TEST(ClusterShorthand, ProposesNearNamesForAnUnknownDevice) {
+  EXPECT_THAT(parseClusterShorthand("1x8:A100").error().text(), HasSubstr("A100-80-SXM"));
+}
+
+TEST(ClusterFile, KeepsUnknownFieldsAndRoundTrips) {
+  const auto cluster = fromText(R"({
+    "format": "evenkeel.cluster/1", "colour": "red",
+    "nodes": [
+      {"name": "a", "devices": {"type": "A100-80-SXM", "count": 2}, "nic_bandwidth_gbs": 12.5, "rack": 7},
+      {"name": "b", "devices": [{"type": "V100-32-SXM2", "uuid": "GPU-1"}, {"type": "A100-80-SXM"}]}],
+    "switches": [{"name": "s", "members": ["a", "b"], "bandwidth_gbs": 3, "latency_us": 2}],
+    "links": []})");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->typeOf({1, 0}).name, "V100-32-SXM2");
+  const Json written = toJson(*cluster);
+  EXPECT_EQ(written["colour"], "red");
+  EXPECT_EQ(written["nodes"][0]["rack"], 7);
+  const auto again = fromText(written.dump());
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(toJson(*again).dump(), written.dump());
+}
+
+TEST(ClusterFile, NamesThePlaceOfAMistake) {
+  const auto errorOf = [](std::string_view nodes) {
+    return fromText(std::string(R"({"format": "evenkeel.cluster/1", "nodes": )") + std::string(nodes) + "}").error().text();
+  };
+  EXPECT_THAT(errorOf("[]"), HasSubstr("c.json /nodes: is empty"));
+  EXPECT_THAT(errorOf(R"([{"name": "a", "devices": {"type": "cpu", "count": -1}}])"), HasSubstr("/nodes/0/devices/count: is -1"));
+  EXPECT_THAT(errorOf(R"([{"name": "a", "devices": {"type": "A1000", "count": 1}}])"), HasSubstr("/nodes/0/devices/type: is not a known device type"));
+  EXPECT_THAT(errorOf(R"([{"name": "a", "devices": []}])"), HasSubstr("expected at least one device"));
+  EXPECT_THAT(errorOf(R"([{"name": "a", "devices": {"type": "cpu", "count": 1}}, {"name": "a", "devices": {"type": "cpu", "count": 1}}])"),
+              HasSubstr("/nodes/1/name"));
+  EXPECT_THAT(fromText(R"({"format": "evenkeel.plan/1", "nodes": []})").error().text(), HasSubstr("expected \"evenkeel.cluster/1\""));
+}
+
+TEST(ClusterLinks, ADrawnLinkOverridesSwitchesAndASwitchOverridesNics) {
+  auto cluster = *parseClusterShorthand("3x1:V100-32-SXM2");
+  const DeviceId a{0, 0}, b{1, 0}, c{2, 0};
+  EXPECT_EQ(gbs(cluster.linkBetween(a, b).bandwidth), 25.0);
+  cluster.switches.push_back({"s", {"v100-32-sxm2-0", "v100-32-sxm2-1"}, fromGbs(5), {}, fromMicroseconds(3)});
+  EXPECT_EQ(gbs(cluster.linkBetween(a, b).bandwidth), 5.0);
+  EXPECT_EQ(gbs(cluster.linkBetween(a, c).bandwidth), 25.0) << "c is not on the switch";
+  cluster.links.push_back({1, 0, {fromGbs(2), fromMicroseconds(50)}});
+  EXPECT_EQ(gbs(cluster.linkBetween(a, b).bandwidth), 2.0);
+  EXPECT_EQ(gbs(cluster.linkBetween(b, a).bandwidth), 2.0);
+}
+
+TEST(ClusterLinks, APathMayCrossSeveralSwitches) {
+  auto cluster = *parseClusterShorthand("2x1:V100-32-SXM2");
+  cluster.switches = {{"leaf0", {"v100-32-sxm2-0"}, fromGbs(10), {}, fromMicroseconds(1)},
+                      {"leaf1", {"v100-32-sxm2-1"}, fromGbs(10), {}, fromMicroseconds(1)},
+                      {"spine", {"leaf0", "leaf1"}, fromGbs(4), {}, fromMicroseconds(1)}};
+  EXPECT_EQ(gbs(cluster.linkBetween({0, 0}, {1, 0}).bandwidth), 4.0);
+}
+
+}  // namespace
+}  // namespace evenkeel

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/plan/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace evenkeel {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<Run> fromText(const std::string& text) {
+  auto json = parseJson(text, "r.json");
+  if (!json) return std::move(json).error();
+  JsonContext context{"r.json", {}};
+  JsonReader reader(*json, context);
+  Run run = readRun(reader);
+  if (context.error) return *context.error;
+  return run;
+}
+
+TEST(RunFile, HasTheDefaultsOfTheDesign) {
+  const auto run = fromText(R"({"format": "evenkeel.run/1", "steps": 50})");
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(run->learningRate.peak, 1e-3);
+  EXPECT_EQ(run->weightDecay, 0.1);
+  EXPECT_EQ(run->beta2, 0.95);
+  EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
+}
+
+TEST(RunFile, RefusesWhatTheRuntimeCannotDoYet) {
+  for (const char* field : {R"("dropout": 0.1)", R"("gradient_clip": 1)", R"("checkpoint": {"every": 10})", R"("on_failure": "replan")", R"("evaluate_every": 5)"}) {
+    EXPECT_THAT(fromText(std::string(R"({"format": "evenkeel.run/1", "steps": 5, )") + field + "}").error().text(), HasSubstr("cannot be used yet")) << field;
+  }
+  EXPECT_TRUE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 0, "on_failure": "stop"})"));
+  EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 0})"));
+  EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "betas": [0.9, 1.0]})"));
+}
+
+TEST(LearningRate, WarmsUpLinearlyThenFollowsACosine) {
+  const Run::LearningRate rate;
+  EXPECT_DOUBLE_EQ(rate.at(0, 100), 1e-4);
+  EXPECT_DOUBLE_EQ(rate.at(9, 100), 1e-3);
+  EXPECT_DOUBLE_EQ(rate.at(10, 100), 1e-3);
+  EXPECT_DOUBLE_EQ(rate.at(99, 100), 1e-4);
+  EXPECT_GT(rate.at(20, 100), rate.at(60, 100));
+}
+
+}  // namespace
+}  // namespace evenkeel
