@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "core/base/json.h"
+
+namespace evenkeel::cli {
+
+/// Exit codes of all commands (architecture.md, Command line).
+enum ExitCode : int {
+  kOk = 0,
+  kFailed = 1,      // what was given was right and failed
+  kUsage = 2,       // anything wrong with what was given
+  kInfeasible = 3,  // right, and has no solution
+};
+
+/// Where a command leaves its result: main returns it. Set by the command that ran.
+struct Outcome {
+  int exitCode = kOk;
+};
+
+/// Prints "error: ..." with its way out on stderr and returns the exit code of its kind.
+[[nodiscard]] int report(const Error& error);
+
+/// Prints one JSON document on stdout and nothing else.
+void printJson(const Json& json);
+
+// One function a command, each in a file of its own: adds its subcommand with options and the callback that runs it.
+void addDevices(CLI::App& app, Outcome& outcome);
+void addModels(CLI::App& app, Outcome& outcome);
+void addPlan(CLI::App& app, Outcome& outcome);
+void addCompare(CLI::App& app, Outcome& outcome);
+void addCheck(CLI::App& app, Outcome& outcome);
+void addEvaluate(CLI::App& app, Outcome& outcome);
+void addSimulate(CLI::App& app, Outcome& outcome);
+void addLaunch(CLI::App& app, Outcome& outcome);
+void addRuns(CLI::App& app, Outcome& outcome);
+void addStatus(CLI::App& app, Outcome& outcome);
+void addAttach(CLI::App& app, Outcome& outcome);
+void addStop(CLI::App& app, Outcome& outcome);
+void addLogs(CLI::App& app, Outcome& outcome);
+
+}  // namespace evenkeel::cli

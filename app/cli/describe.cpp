@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/describe.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::string recomputed(const Stage& stage) {
+  std::string text;
+  for (const Recompute& recompute : stage.recompute) {
+    if (!text.empty()) text += "; ";
+    for (std::size_t i = 0; i < recompute.ops.size(); ++i) text += (i == 0 ? "" : " ") + std::string(label(recompute.ops[i]));
+    text += fmt::format(" in [{}, {})", recompute.units.first, recompute.units.last);
+  }
+  return text.empty() ? "-" : text;
+}
+
+/// Two pipelines that differ in their devices' places only.
+bool looksLike(const Cluster& cluster, const Pipeline& a, const Pipeline& b) {
+  if (a.localBatch != b.localBatch || a.microBatch != b.microBatch || a.stages.size() != b.stages.size()) return false;
+  for (std::size_t s = 0; s < a.stages.size(); ++s) {
+    const Stage &x = a.stages[s], &y = b.stages[s];
+    if (x.units != y.units || x.tp != y.tp || x.dp != y.dp || x.recompute != y.recompute || x.devices.size() != y.devices.size()) return false;
+    for (std::size_t d = 0; d < x.devices.size(); ++d) {
+      if (cluster.typeIndexOf(x.devices[d]) != cluster.typeIndexOf(y.devices[d])) return false;
+    }
+  }
+  return true;
+}
+
+void describePipeline(const Plan& plan, std::size_t index, std::size_t copies, std::string& text) {
+  const Pipeline& pipeline = plan.pipelines[index];
+  text += copies == 1 ? fmt::format("pipeline {}", index) : fmt::format("pipelines {} to {}, each", index, index + copies - 1);
+  text += fmt::format(": {} samples in {} micro-batches of {}", pipeline.localBatch, pipeline.microBatchCount(), pipeline.microBatch);
+  if (pipeline.localBatch % pipeline.microBatch != 0) text += fmt::format(" (the last of {})", pipeline.localBatch % pipeline.microBatch);
+  if (pipeline.predictedTime) text += fmt::format(", {}, bubbles {:.1f} %", shortTime(pipeline.predictedTime->value), 100 * pipeline.bubbleFraction);
+  text += "\n";
+  std::vector<std::vector<std::string>> rows = {{"  stage", "type", "devices", "tp x dp", "#L", "units", "forward", "backward", "memory", "recompute"}};
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    const Stage& stage = pipeline.stages[s];
+    const int inner = std::min(stage.units.last, plan.model.unitCount() - 1) - std::max(stage.units.first, 1);
+    rows.push_back({fmt::format("  {}", s), plan.cluster.typeOf(stage.devices.front()).name, deviceList(plan.cluster, stage.devices),
+                    fmt::format("{} x {}", stage.tp, stage.dp), fmt::format("{:g}", std::max(0, inner) / 2.0),
+                    fmt::format("[{}, {})", stage.units.first, stage.units.last),
+                    stage.predicted ? shortTime(stage.predicted->forward.value) : "?",
+                    stage.predicted ? shortTime(stage.predicted->backward.value) : "?",
+                    stage.predicted ? fmt::format("{:.3g} of {:.3g} GiB", gib(stage.predicted->memory.total()), gib(stage.predicted->memory.capacity)) : "?",
+                    recomputed(stage)});
+  }
+  text += alignedTable(rows) + "\n";
+}
+
+}  // namespace
+
+std::string deviceList(const Cluster& cluster, const std::vector<DeviceId>& devices) {
+  constexpr std::size_t kMostRuns = 3;
+  std::string text;
+  std::size_t runs = 0, shown = 0;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end].node == devices[i].node && devices[end].index == devices[end - 1].index + 1) ++end;
+    if (++runs > kMostRuns) break;
+    text += (text.empty() ? "" : ", ") + cluster.nameOf(devices[i]);
+    if (end - i > 1) text += fmt::format("-{}", devices[end - 1].index);
+    shown = i = end;
+  }
+  if (shown < devices.size()) text += fmt::format(" and {} more", devices.size() - shown);
+  return text;
+}
+
+std::string describePlan(const Plan& plan) {
+  std::string text;
+  for (std::size_t p = 0; p < plan.pipelines.size();) {
+    std::size_t copies = 1;
+    while (p + copies < plan.pipelines.size() && looksLike(plan.cluster, plan.pipelines[p], plan.pipelines[p + copies])) ++copies;
+    describePipeline(plan, p, copies, text);
+    p += copies;
+  }
+  const auto idle = plan.idleDevices();
+  if (!idle.empty()) text += fmt::format("idle: {} ({} of {} devices)\n", deviceList(plan.cluster, idle), idle.size(), plan.cluster.deviceCount());
+  return text;
+}
+
+std::string headline(const Plan& plan) {
+  const PlanPrediction& predicted = *plan.predicted;
+  std::string text = fmt::format("{}/iteration", shortTime(predicted.iteration.value));
+  if (predicted.lowerBound.value > 0) text += fmt::format("   bound {}   gap {:.1f} %", shortTime(predicted.lowerBound.value), 100 * predicted.gap());
+  return text + fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
+}
+
+std::string describe(const std::vector<Violation>& violations) {
+  std::string text;
+  for (const Violation& violation : violations) {
+    text += fmt::format("{}: {}{}\n", violation.where, violation.what, violation.remedy.empty() ? "" : "; " + violation.remedy);
+  }
+  return text;
+}
+
+Json toJson(const std::vector<Violation>& violations) {
+  Json all = Json::array();
+  for (const Violation& violation : violations) all.push_back({{"where", violation.where}, {"what", violation.what}, {"remedy", violation.remedy}});
+  return all;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/follow.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/command.h"
+#include "app/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr std::chrono::seconds kSecondInterrupt{3};
+
+/// A curve as one line of eight heights; values that are not finite show as "x".
+std::string sparkline(const std::vector<double>& values, std::size_t width) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  std::string text;
+  const std::size_t columns = std::min(width, values.size());
+  for (std::size_t c = 0; c < columns; ++c) {
+    const double value = values[columns < 2 ? 0 : c * (values.size() - 1) / (columns - 1)];
+    const double height = most > least ? (value - least) / (most - least) : 0.0;
+    text += std::isfinite(value) ? kBlocks[static_cast<std::size_t>(std::lround(height * 7))] : "x";
+  }
+  return text;
+}
+
+}  // namespace
+
+JobProgress::JobProgress(std::int64_t totalSteps) : totalSteps_(totalSteps), onTerminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void JobProgress::line(const std::string& text, bool isMilestone) {
+  if (onTerminal_ && !isMilestone) {
+    fmt::print(stderr, "\r\033[K{}", text);
+    std::fflush(stderr);
+    isOpen_ = true;
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!isMilestone && now - lastLine_ < std::chrono::seconds(1)) return;
+  lastLine_ = now;
+  endLine();
+  fmt::print(stderr, "{}\n", text);
+}
+
+void JobProgress::endLine() {
+  if (isOpen_) fmt::print(stderr, "\n");
+  isOpen_ = false;
+}
+
+void JobProgress::onPreflight(const PreflightRow& row) {
+  const std::string remedy = row.passed || row.remedy.empty() ? "" : "; " + row.remedy;
+  line(fmt::format("{} {:<10} {:<10} {}{}", row.passed ? "ok  " : "FAIL", row.node.empty() ? "job" : row.node, row.check, row.detail, remedy), true);
+}
+
+void JobProgress::onCopy(const std::string& node, std::uint64_t done, std::uint64_t total) {
+  line(fmt::format("copying to {}: {:.1f} of {:.1f} MB", node, static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6), done == total);
+}
+
+void JobProgress::onState(JobState state) { line(fmt::format("the job is {}", name(state)), true); }
+
+void JobProgress::onStep(const StepRecord& step) {
+  const std::string of = totalSteps_ > 0 ? fmt::format(" of {}", totalSteps_) : "";
+  const double tokensPerSecond = step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : 0;
+  const double bubble = step.iterationMs > 0 ? 100 * step.bubbleMs / step.iterationMs : 0;
+  line(fmt::format("step {}{}  loss {:.4f}  {}/iteration  {} tokens/s  bubbles {:.0f} %", step.step, of, step.loss, shortTime(step.iterationMs / 1e3),
+                   shortCount(tokensPerSecond), bubble),
+       step.step == 1 || step.step == totalSteps_);
+}
+
+void JobProgress::onLog(const std::string& node, int rank, const std::string& level, const std::string& text) {
+  if (level == "warning") line(fmt::format("warning from {}: {}", rank < 0 ? node : fmt::format("rank {} on {}", rank, node), text), true);
+}
+
+void JobProgress::onConnection(const std::string& node, const std::string& text) {
+  line(text.empty() ? fmt::format("{} is reachable again", node) : fmt::format("lost the connection to {} ({}); the job goes on, reconnecting", node, text), true);
+}
+
+void JobProgress::onFailure(const JobFailure& failure) {
+  const std::string who = failure.rank < 0 ? failure.node : fmt::format("rank {} on {}", failure.rank, failure.node);
+  line(fmt::format("failed: {}: {} (last complete step: {})", who, failure.reason, failure.lastStep), true);
+}
+
+FollowInterrupt::FollowInterrupt()
+    : watch_([this](int) {
+        stop_.request_stop();
+        const std::lock_guard lock(mutex_);
+        ++count_;
+        changed_.notify_all();
+      }) {}
+
+bool FollowInterrupt::secondCame() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kSecondInterrupt, [&] { return count_ >= 2; });
+}
+
+int exitCodeOf(JobState state) { return state == JobState::Failed || state == JobState::Stopped ? kFailed : kOk; }
+
+std::string describe(const JobStatus& status) {
+  std::string text = fmt::format("run {}  {}  {} steps\n", status.run, name(status.state), status.steps);
+  if (!status.losses.empty()) {
+    text += fmt::format("loss       {:.4f} -> {:.4f}   {}\n", status.losses.front(), status.losses.back(), sparkline(status.losses, 60));
+    const auto broken = std::ranges::count_if(status.losses, [](double loss) { return !std::isfinite(loss); });
+    if (broken > 0) text += fmt::format("           {} losses are not finite\n", broken);
+  }
+  if (status.iterationMs) {
+    text += fmt::format("iteration  {} (5 % below {}, 5 % above {})", shortTime(status.iterationMs->median / 1e3), shortTime(status.iterationMs->p5 / 1e3),
+                        shortTime(status.iterationMs->p95 / 1e3));
+    if (status.predictedIterationMs) {
+      text += fmt::format("; predicted {}, {:+.0f} %", shortTime(*status.predictedIterationMs / 1e3),
+                          100 * (*status.predictedIterationMs / status.iterationMs->median - 1));
+    }
+    text += fmt::format("\nthroughput {} tokens/s\n", shortCount(status.tokensPerSecond));
+  }
+  std::int64_t peak = 0;
+  for (const auto& [rank, bytes] : status.peakBytes) peak = std::max(peak, bytes);
+  if (peak > 0) text += fmt::format("memory     {:.2f} GiB on the fullest rank\n", gib(Bytes{peak}));
+  if (status.failed) {
+    text += fmt::format("failed     {}{}: {} (last complete step {})\n", status.failed->rank < 0 ? "" : fmt::format("rank {} on ", status.failed->rank),
+                        status.failed->node, status.failed->reason, status.failed->lastStep);
+  }
+  return text;
+}
+
+int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson) {
+  const auto status = launcher.followJob(run, progress, interrupt.token());
+  progress.endLine();
+  if (!status) return report(status.error());
+  if (interrupt.wasInterrupted() && !hasEnded(status->state)) {
+    fmt::print(stderr, "stopped following; the job goes on.\n  follow it again: evenkeel-cli attach {0}\n  stop it:         evenkeel-cli stop {0}\n"
+                       "Ctrl-C again within 3 s stops it now.\n", run);
+    if (interrupt.secondCame()) {
+      const auto stopped = launcher.stopJob(run);
+      if (!stopped) return report(stopped.error());
+      fmt::print(stderr, "{}\n", stopped->complete() ? "stopped; nothing is left" : "could not stop everything; see `evenkeel-cli stop`");
+      return kFailed;
+    }
+  }
+  asJson ? printJson(toJson(*status)) : fmt::print("{}", describe(*status));
+  return exitCodeOf(status->state);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <csignal>
+#include <exception>
+
+#include "app/cli/command.h"
+
+int main(int argc, char** argv) {
+  using namespace evenkeel::cli;
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of one write, not the end of a run that we follow
+
+  CLI::App app{"Evenkeel: plans and launches training on clusters of unlike accelerators", "evenkeel-cli"};
+  app.set_version_flag("--version", EVENKEEL_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  Outcome outcome;
+  addDevices(app, outcome);
+  addModels(app, outcome);
+  addPlan(app, outcome);
+  addCompare(app, outcome);
+  addCheck(app, outcome);
+  addEvaluate(app, outcome);
+  addSimulate(app, outcome);
+  addLaunch(app, outcome);
+  addRuns(app, outcome);
+  addStatus(app, outcome);
+  addAttach(app, outcome);
+  addStop(app, outcome);
+  addLogs(app, outcome);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "error: {}; `evenkeel-cli --help` and `evenkeel-cli COMMAND --help` list what there is\n", error.what());
+    return kUsage;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kFailed;
+  }
+  return outcome.exitCode;
+}

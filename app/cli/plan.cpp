@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <stop_token>
+
+#include "app/cli/command.h"
+#include "app/cli/describe.h"
+#include "app/cli/inputs.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/search_progress.h"
+#include "app/cli/table.h"
+#include "core/profile/analytic.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct Arguments {
+  ProblemArguments problem;
+  SearchArguments search;
+  std::string planner = "eth", out, events;
+  bool asJson = false;
+};
+
+Result<Plan> findPlan(const Arguments& arguments) {
+  auto problem = problemFrom(arguments.problem);
+  if (!problem) return std::move(problem).error();
+  const auto planner = plannerNamed(arguments.planner);
+  if (!planner) return planner.error();
+  auto budget = budgetFrom(arguments.search);
+  if (!budget) return std::move(budget).error();
+  auto options = plannerOptionsFrom(arguments.search);
+  if (!options) return std::move(options).error();
+  printDefaults(arguments.problem, *problem);
+
+  SearchProgress progress(arguments.planner);
+  if (!arguments.events.empty()) {
+    if (auto opened = progress.writeEventsTo(arguments.events); !opened) return opened.error();
+  }
+  const AnalyticProfile profile(problem->model, problem->training);
+  std::stop_source stop;
+  const InterruptWatch watch([&](int) { stop.request_stop(); });
+  auto plan = (*planner)->plan({*std::move(problem), &profile, *std::move(budget), *std::move(options)}, progress, stop.get_token());
+  progress.finish();
+  return plan;
+}
+
+int run(const Arguments& arguments) {
+  const auto plan = findPlan(arguments);
+  if (!plan) return report(plan.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*plan))); !written) return report(written.error());
+  }
+  if (arguments.asJson) {
+    printJson(toJson(*plan));
+    return kOk;
+  }
+  fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)), describePlan(*plan));
+  if (!arguments.out.empty()) fmt::print("\nwritten: {}; next: evenkeel-cli launch {} --data FILE --steps N\n", arguments.out, arguments.out);
+  return kOk;
+}
+
+}  // namespace
+
+void addPlan(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("plan", "Find a plan: pipelines, stages, layers, micro-batches for a model on a cluster");
+  auto arguments = std::make_shared<Arguments>();
+  addProblemOptions(*command, arguments->problem);
+  std::string names;
+  for (const Planner& planner : planners()) names += (names.empty() ? "" : ", ") + planner.name;
+  command->add_option("--planner", arguments->planner, "One of: " + names + " (default eth)");
+  addSearchOptions(*command, arguments->search);
+  command->add_option("--out", arguments->out, "Write the plan to this file");
+  command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
+  command->add_flag("--json", arguments->asJson, "The plan as one JSON document on stdout");
+  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
+}
+
+}  // namespace evenkeel::cli

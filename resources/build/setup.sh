@@ -1,0 +1,62 @@
+# Sourced by run.sh and test.sh: installs what is missing on Debian 12, and says what it does. Needs `root` (the checkout).
+# shellcheck shell=bash
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# What building and running need; tests need the second list too. libopenblas0-serial: the reference BLAS is 40 times slower.
+packages_to_run=(g++ cmake ninja-build ccache pkg-config git
+  nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libtbb-dev libssh-dev libsqlite3-dev
+  libtorch-dev libgloo-dev libopenblas0-serial openssh-client)
+packages_to_test=(libgtest-dev libgmock-dev openssh-server procps python3)
+
+# Where a LibTorch of your own is named, Debian's is neither installed nor used.
+if [ -n "${CMAKE_PREFIX_PATH:-}" ] && compgen -G "${CMAKE_PREFIX_PATH%%:*}/share/cmake/Torch/TorchConfig.cmake" >/dev/null; then
+  say "LibTorch: using the one under ${CMAKE_PREFIX_PATH%%:*}"
+  packages_to_run=("${packages_to_run[@]/libtorch-dev/}")
+fi
+
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+install_packages() {
+  local missing=() package
+  for package in "$@"; do
+    [ -z "$package" ] || installed "$package" || missing+=("$package")
+  done
+  [ "${#missing[@]}" -eq 0 ] && return 0
+  command -v apt-get >/dev/null || die "these Debian packages are missing and there is no apt-get: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "these packages are missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  "${as_root[@]}" apt-get update -q >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+# The BLAS that LibTorch loads: alternatives choose OpenBLAS by themselves unless somebody chose otherwise by hand.
+check_blas() {
+  local library
+  library=$(readlink -f /usr/lib/x86_64-linux-gnu/libblas.so.3 2>/dev/null || true)
+  case "$library" in
+    *openblas*|*blis*|*mkl*) ;;
+    "") ;;  # another architecture, or a LibTorch with a BLAS of its own
+    *) say "warning: libblas.so.3 is $library, which is slow; choose OpenBLAS: sudo update-alternatives --config libblas.so.3-x86_64-linux-gnu" ;;
+  esac
+}
+
+# configure_and_build DIRECTORY PRESET [targets...]
+configure_and_build() {
+  local directory=$1 preset=$2
+  shift 2
+  if [ ! -f "$directory/build.ninja" ]; then
+    say "configuring $directory"
+    (cd "$root" && cmake --preset "$preset" -B "$directory" >"$directory.configure.log" 2>&1) \
+      || { cat "$directory.configure.log" >&2; die "cmake failed"; }
+  fi
+  say "building $directory"
+  local log=$directory.build.log
+  cmake --build "$directory" "$@" >"$log" 2>&1 || { grep -E 'error|FAILED|undefined' "$log" | head -n 60 >&2; die "the build failed; all of it: $log"; }
+  tail -n 1 "$log" >&2
+}

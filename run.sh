@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Evenkeel on a fresh Debian 12: installs what is missing, builds, and shows the demo: plan, compare, train on this machine.
+#   ./run.sh            everything
+#   ./run.sh --setup    only install
+set -euo pipefail
+root=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=resources/build/setup.sh
+source "$root/resources/build/setup.sh"
+
+only_setup=no
+case "${1:-}" in
+  --setup) only_setup=yes ;;
+  "") ;;
+  *) die "unknown option $1; usage: ./run.sh [--setup]" ;;
+esac
+
+install_packages "${packages_to_run[@]}"
+check_blas
+[ "$only_setup" = yes ] && { say "everything is installed"; exit 0; }
+
+mkdir -p "$root/build"
+configure_and_build "$root/build/release" release --target evenkeel-cli evenkeel-agent evenkeel-worker
+cli=$root/build/release/bin/evenkeel-cli
+out=$root/build/demo
+mkdir -p "$out"
+
+say "1/3 plan: two unlike nodes, tiny-gpt (resources/demo)"
+"$cli" plan --cluster "$root/resources/demo/cluster.json" --model tiny-gpt --global-batch 26 --out "$out/plan.json"
+
+say "2/3 compare with the layout that treats all devices alike"
+"$cli" compare --cluster "$root/resources/demo/cluster.json" --model tiny-gpt --global-batch 26 --planners eth,uniform
+
+say "3/3 train the plan on this machine, 60 steps on the licence texts of Debian"
+"$cli" launch "$out/plan.json" --local --data /usr/share/common-licenses --steps 60
