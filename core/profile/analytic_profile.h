@@ -10,6 +10,7 @@ struct DeviceClass {
   double forwardEfficiency, backwardEfficiency;  // of the dense peak, in matrix products
   double bandwidthEfficiency;                    // of the memory bandwidth
   Seconds forwardOverhead, backwardOverhead;     // per op, at speed 1
+  double optimizerTraffic;                       // bytes read and written per updated parameter
   Bytes reserved;                                // context and framework, before any tensor of ours
 };
 
