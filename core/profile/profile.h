@@ -19,6 +19,7 @@ struct OpCost {
   Seconds forward, backward;  // with the op's own tp collectives; backward without recomputation
   Bytes weights;              // in the training precision
   Bytes saved;                // activations kept from forward to backward
+  Bytes input;                // what the op reads: kept instead of all that is saved in a recomputed run that begins with it
   Bytes boundary;             // residual tensor if a stage were cut behind this op
   Bytes transient;            // workspace while the op runs
   ValueSource source = ValueSource::Analytic;

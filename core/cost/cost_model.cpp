@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/cost_model.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "core/profile/op_work.h"
+
+namespace evenkeel {
+
+CostModel::CostModel(const Cluster& cluster, const Model& model, const Training& training, const Profile& profile)
+    : cluster_(cluster), model_(model), training_(training), profile_(profile) {
+  for (const Node& node : cluster.nodes) {
+    std::vector<int>& ofNode = kindOfDevice_.emplace_back();
+    for (const Device& device : node.devices) {
+      const auto found = std::ranges::find_if(
+          kinds_, [&](const Kind& kind) { return kind.typeIndex == device.type && kind.type.intra == node.intra; });
+      ofNode.push_back(static_cast<int>(found - kinds_.begin()));
+      if (found != kinds_.end()) continue;
+      kinds_.push_back({device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)]});
+      kinds_.back().type.intra = node.intra;
+    }
+  }
+}
+
+int CostModel::kindOf(DeviceId device) const {
+  return kindOfDevice_[static_cast<std::size_t>(device.node)][static_cast<std::size_t>(device.index)];
+}
+
+const OpCosts& CostModel::opCosts(int kind, int tp, std::int64_t samples) const {
+  const std::tuple key{kind, tp, samples};
+  {
+    const std::shared_lock lock(costsMutex_);
+    if (const auto found = costs_.find(key); found != costs_.end()) return found->second;
+  }
+  OpCosts costs;
+  for (int op = 0; op < kOpCount; ++op) {
+    costs[static_cast<std::size_t>(op)] = profile_.cost(typeOfKind(kind), static_cast<Op>(op), tp, samples);
+  }
+  const std::unique_lock lock(costsMutex_);
+  return costs_.emplace(key, costs).first->second;
+}
+
+std::int64_t CostModel::parameters(UnitKind kind, int tp) const {
+  std::int64_t sum = 0;
+  for (const Op op : opsOf(kind)) sum += opWork(model_, training_, op, tp, 1).parameters;
+  return sum;
+}
+
+std::int64_t CostModel::tiedParameters(int tp) const {
+  return model_.tiedEmbeddings ? opWork(model_, training_, Op::Head, tp, 1).parameters : 0;
+}
+
+LinkSpec CostModel::link(DeviceId a, DeviceId b) const {
+  if (a.node == b.node || (cluster_.links.empty() && cluster_.switches.empty())) return cluster_.linkBetween(a, b);
+  const auto key = std::minmax(a.node, b.node);
+  {
+    const std::shared_lock lock(linksMutex_);
+    if (const auto found = links_.find(key); found != links_.end()) return found->second;
+  }
+  const LinkSpec spec = cluster_.linkBetween({key.first, 0}, {key.second, 0});
+  const std::unique_lock lock(linksMutex_);
+  return links_.emplace(key, spec).first->second;
+}
+
+}  // namespace evenkeel

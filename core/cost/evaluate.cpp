@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cassert>
+
+#include "core/cost/bound.h"
+#include "core/cost/memory.h"
+#include "core/cost/stage_time.h"
+#include "core/cost/sync.h"
+#include "core/profile/op_work.h"
+
+namespace evenkeel {
+namespace {
+
+/// Pipelines of equal times are simulated once.
+class Simulations {
+ public:
+  struct Entry {
+    PipelineTimes times;
+    Simulation simulation;
+    std::vector<Span> spans;
+  };
+
+  explicit Simulations(bool withSpans) : withSpans_(withSpans) {}
+
+  const Entry& of(PipelineTimes times) {
+    const auto found = entries_.find(times);
+    if (found != entries_.end()) return found->second;
+    Entry entry{times, {}, {}};
+    entry.simulation = simulate(times, withSpans_ ? &entry.spans : nullptr);
+    return entries_.emplace(std::move(times), std::move(entry)).first->second;
+  }
+
+ private:
+  bool withSpans_;
+  std::map<PipelineTimes, Entry> entries_;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const CostModel& model, Plan plan, bool withTimeline) : model_(model), withTimeline_(withTimeline), simulations_(withTimeline) {
+    out_.plan = std::move(plan);
+  }
+
+  Evaluation run(Seconds lowerBound) {
+    predictPipelines();
+    predictMemory();
+    predictPlan(lowerBound);
+    if (withTimeline_) addSyncSpans();
+    return std::move(out_);
+  }
+
+ private:
+  void predictPipelines() {
+    for (std::size_t p = 0; p < out_.plan.pipelines.size(); ++p) {
+      Pipeline& pipeline = out_.plan.pipelines[p];
+      const Simulations::Entry& entry = simulations_.of(pipelineTimes(model_, pipeline));
+      for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+        const StageTime& time = entry.times.full[s];
+        pipeline.stages[s].predicted = StagePrediction{
+            .forward = time.forward, .backward = time.backward, .send = time.send,
+            .inFlight = inFlightMicroBatches(s, pipeline.stages.size(), pipeline.microBatchCount()), .memory = {}};
+      }
+      pipeline.predictedTime = entry.simulation.time;
+      pipeline.bubbleFraction = entry.simulation.bubbleFraction;
+      slowest_ = std::max(slowest_, entry.simulation.time);
+      slowestClosedForm_ = std::max(slowestClosedForm_, closedForm(entry.times));
+      out_.activity.push_back(entry.simulation.stages);
+      if (withTimeline_) addLanes(p, entry.spans);
+    }
+  }
+
+  void addLanes(std::size_t p, const std::vector<Span>& spans) {
+    const int firstLane = static_cast<int>(out_.timeline.lanes.size());
+    const Pipeline& pipeline = out_.plan.pipelines[p];
+    for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+      out_.timeline.lanes.push_back({placeOf(p, s), static_cast<int>(p), static_cast<int>(s)});
+    }
+    for (Span span : spans) {
+      span.lane += firstLane;
+      if (span.waitsForLane >= 0) span.waitsForLane += firstLane;
+      out_.timeline.spans.push_back(span);
+    }
+  }
+
+  void predictMemory() {
+    const MemoryByReplica memory = memoryOf(model_, out_.plan.pipelines);
+    for (std::size_t p = 0; p < memory.size(); ++p) {
+      for (std::size_t s = 0; s < memory[p].size(); ++s) {
+        Stage& stage = out_.plan.pipelines[p].stages[s];
+        for (std::size_t d = 0; d < stage.devices.size(); ++d) {
+          out_.peakBytes[stage.devices[d]] = memory[p][s][d / static_cast<std::size_t>(stage.tp)].total();
+        }
+        const std::size_t fullest = fullestReplica(memory[p][s]);
+        stage.predicted->memory = memory[p][s][fullest];
+        if (const Bytes lack = lackOf(memory[p][s][fullest]); lack > Bytes{}) addLack(p, s, fullest, lack);
+      }
+    }
+  }
+
+  void addLack(std::size_t p, std::size_t s, std::size_t replica, Bytes lack) {
+    const Pipeline& pipeline = out_.plan.pipelines[p];
+    const Stage& stage = pipeline.stages[s];
+    const DeviceId device = stage.devices[replica * static_cast<std::size_t>(stage.tp)];
+    const MemoryUse& use = stage.predicted->memory;
+    std::string remedy;
+    if (use.activations > lack && pipeline.microBatch > 1) remedy = fmt::format("train micro-batches of {}", pipeline.microBatch / 2);
+    else if (use.activations > lack && stage.recompute.empty()) remedy = "recompute its attention";
+    else if (stage.units.size() > 1) remedy = "move units to another stage";
+    else remedy = "raise its tensor parallelism";
+    out_.violations.push_back({fmt::format("{}, {} {}", placeOf(p, s), out_.plan.cluster.typeOf(device).name, out_.plan.cluster.nameOf(device)),
+                               fmt::format("needs {:.2f} GiB of {:.2f}: lacks {:.2f} GiB", gib(use.total()), gib(use.capacity), gib(lack)),
+                               std::move(remedy)});
+  }
+
+  void predictPlan(Seconds lowerBound) {
+    const SyncTime sync = syncTime(model_, out_.plan.pipelines);
+    PlanPrediction predicted;
+    predicted.pipeline = slowest_;
+    predicted.sync = sync.sync;
+    predicted.optimizer = sync.optimizer;
+    predicted.iteration = slowest_ + sync.sync + sync.optimizer;
+    const double batch = static_cast<double>(model_.training().globalBatch);
+    predicted.samplesPerSecond = batch / predicted.iteration.value;
+    predicted.tokensPerSecond = predicted.samplesPerSecond * static_cast<double>(model_.training().sequenceLength);
+    FlopsPerSecond peak;
+    for (const DeviceId device : model_.cluster().devices()) {
+      const DeviceType& type = model_.cluster().typeOf(device);
+      if (type.has(model_.training().precision)) peak += type.peak.at(model_.training().precision) * type.speed;
+    }
+    predicted.mfu = (batch * flopsPerSample(model_.model(), model_.training())) / peak / predicted.iteration;
+    predicted.lowerBound = lowerBound;
+    out_.closedForm = slowestClosedForm_ + sync.sync + sync.optimizer;
+
+    double waiting = 0, total = 0;
+    for (std::size_t p = 0; p < out_.activity.size(); ++p) {
+      for (std::size_t s = 0; s < out_.activity[p].size(); ++s) {
+        const auto devices = static_cast<double>(out_.plan.pipelines[p].stages[s].devices.size());
+        waiting += devices * (slowest_ - out_.activity[p][s].busy).value;
+        total += devices * slowest_.value;
+      }
+    }
+    if (total > 0) out_.bubbleFraction = waiting / total;
+    out_.plan.predicted = predicted;
+  }
+
+  /// A faster pipeline waits for the slowest; then all sync and update.
+  void addSyncSpans() {
+    const PlanPrediction& predicted = *out_.plan.predicted;
+    std::vector<Seconds> ends(out_.timeline.lanes.size());
+    int slowestLane = 0;
+    for (const Span& span : out_.timeline.spans) {
+      if (span.kind == Span::Kind::Send) continue;
+      Seconds& end = ends[static_cast<std::size_t>(span.lane)];
+      end = std::max(end, span.end);
+      if (end > ends[static_cast<std::size_t>(slowestLane)]) slowestLane = span.lane;
+    }
+    const Seconds synced = slowest_ + predicted.sync;
+    for (int lane = 0; lane < static_cast<int>(ends.size()); ++lane) {
+      const Seconds end = ends[static_cast<std::size_t>(lane)];
+      auto& spans = out_.timeline.spans;
+      if (end < slowest_) spans.push_back({Span::Kind::Wait, lane, -1, end, slowest_, slowestLane});
+      if (predicted.sync > Seconds{}) spans.push_back({Span::Kind::Sync, lane, -1, slowest_, synced, -1});
+      if (predicted.optimizer > Seconds{}) spans.push_back({Span::Kind::Optimizer, lane, -1, synced, synced + predicted.optimizer, -1});
+    }
+  }
+
+  const CostModel& model_;
+  bool withTimeline_;
+  Simulations simulations_;
+  Evaluation out_;
+  Seconds slowest_, slowestClosedForm_;
+};
+
+}  // namespace
+
+Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline) {
+  Evaluation refused;
+  refused.violations = shapeViolations(plan);
+  if (!refused.valid()) {
+    refused.plan = plan;
+    return refused;
+  }
+  const CostModel model(plan.cluster, plan.model, plan.training, profile);
+  return evaluate(model, plan, problemLowerBound(model), withTimeline);
+}
+
+Evaluation evaluate(const CostModel& model, Plan plan, Seconds lowerBound, bool withTimeline) {
+  Evaluation refused;
+  refused.violations = shapeViolations(plan);
+  if (!refused.valid()) {
+    refused.plan = std::move(plan);
+    return refused;
+  }
+  return Evaluator(model, std::move(plan), withTimeline).run(lowerBound);
+}
+
+std::optional<MemoryLack> worstLack(const CostModel& model, std::span<const Pipeline> pipelines) {
+  MemoryLack worst;
+  const MemoryByReplica memory = memoryOf(model, pipelines);
+  for (std::size_t p = 0; p < memory.size(); ++p) {
+    for (std::size_t s = 0; s < memory[p].size(); ++s) {
+      const std::size_t fullest = fullestReplica(memory[p][s]);
+      const Bytes lack = lackOf(memory[p][s][fullest]);
+      if (lack > worst.lack) worst = {p, s, fullest, lack};
+    }
+  }
+  if (worst.lack == Bytes{}) return std::nullopt;
+  return worst;
+}
+
+Seconds iterationTime(const CostModel& model, std::span<const Pipeline> pipelines) {
+  Simulations simulations(false);
+  Seconds slowest;
+  for (const Pipeline& pipeline : pipelines) slowest = std::max(slowest, simulations.of(pipelineTimes(model, pipeline)).simulation.time);
+  const SyncTime sync = syncTime(model, pipelines);
+  return slowest + sync.sync + sync.optimizer;
+}
+
+}  // namespace evenkeel

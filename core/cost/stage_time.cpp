@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/stage_time.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+
+namespace evenkeel {
+namespace {
+
+struct Flow {
+  DeviceId from, to;
+  Bytes size;
+};
+
+/// Who sends what to whom when stage a's replicas hand a micro-batch to stage b's.
+std::vector<Flow> flowsBetween(const Stage& a, const Stage& b, const std::vector<int>& sharesA, const std::vector<int>& sharesB,
+                               Bytes perSample) {
+  std::vector<Flow> flows;
+  const auto deviceOf = [](const Stage& stage, int replica, int rank) {
+    return stage.devices[static_cast<std::size_t>(replica * stage.tp + rank)];
+  };
+  int beginB = 0;
+  for (int rb = 0; rb < b.dp; ++rb) {
+    const int endB = beginB + sharesB[static_cast<std::size_t>(rb)];
+    int beginA = 0;
+    for (int ra = 0; ra < a.dp; ++ra) {
+      const int endA = beginA + sharesA[static_cast<std::size_t>(ra)];
+      const int common = std::min(endA, endB) - std::max(beginA, beginB);
+      if (common > 0) {
+        for (int rank = 0; rank < b.tp; ++rank) flows.push_back({deviceOf(a, ra, rank % a.tp), deviceOf(b, rb, rank), common * perSample});
+      }
+      beginA = endA;
+    }
+    beginB = endB;
+  }
+  return flows;
+}
+
+Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
+  if (flows.size() == 1) {
+    const LinkSpec link = model.link(flows[0].from, flows[0].to);
+    return link.latency + flows[0].size / link.bandwidth;
+  }
+  // Each resource works off its flows in turn: (0 sends, 1 receives) x (a device, or a node's one NIC as index -1).
+  std::map<std::pair<int, DeviceId>, Seconds> load;
+  Seconds latency, longest;
+  const auto use = [&](int direction, DeviceId resource, Seconds time) {
+    Seconds& sum = load[{direction, resource}];
+    sum += time;
+    longest = std::max(longest, sum);
+  };
+  for (const Flow& flow : flows) {
+    const LinkSpec link = model.link(flow.from, flow.to);
+    const Seconds time = flow.size / link.bandwidth;
+    latency = std::max(latency, link.latency);
+    use(0, flow.from, time);
+    use(1, flow.to, time);
+    if (flow.from.node == flow.to.node) continue;
+    const auto& nodes = model.cluster().nodes;
+    if (!nodes[static_cast<std::size_t>(flow.from.node)].nicPerDevice) use(0, {flow.from.node, -1}, time);
+    if (!nodes[static_cast<std::size_t>(flow.to.node)].nicPerDevice) use(1, {flow.to.node, -1}, time);
+  }
+  return latency + longest;
+}
+
+Seconds sendTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples) {
+  if (stage + 1 == pipeline.stages.size()) return {};
+  const Stage& from = pipeline.stages[stage];
+  const Stage& to = pipeline.stages[stage + 1];
+  const Bytes perSample{model.training().sequenceLength * model.model().hidden * bytesOf(model.training().precision)};
+  return timeOf(model, flowsBetween(from, to, replicaShares(from, pipeline.microBatch, samples),
+                                    replicaShares(to, pipeline.microBatch, samples), perSample));
+}
+
+}  // namespace
+
+std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
+  std::vector<OpSet> recomputed(static_cast<std::size_t>(stage.units.size()));
+  for (const Recompute& recompute : stage.recompute) {
+    for (int unit = recompute.units.first; unit < recompute.units.last; ++unit) {
+      for (const Op op : recompute.ops) recomputed[static_cast<std::size_t>(unit - stage.units.first)].set(static_cast<std::size_t>(op));
+    }
+  }
+  std::vector<UnitGroup> groups;
+  for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
+    const UnitKind kind = model.unitKind(unit);
+    const OpSet ops = recomputed[static_cast<std::size_t>(unit - stage.units.first)];
+    const auto found = std::ranges::find_if(groups, [&](const UnitGroup& g) { return g.kind == kind && g.recomputed == ops; });
+    if (found == groups.end()) groups.push_back({kind, ops, 1});
+    else ++found->count;
+  }
+  return groups;
+}
+
+std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples) {
+  assert(samples >= 1 && samples <= microBatch);
+  const std::vector<int> full = stage.sharesOf(microBatch);
+  if (samples == microBatch || stage.dp == 1) return samples == microBatch ? full : std::vector<int>{samples};
+  std::vector<int> shares(full.size());
+  std::vector<std::int64_t> remainders(full.size());
+  for (std::size_t r = 0; r < full.size(); ++r) {
+    const std::int64_t scaled = std::int64_t{full[r]} * samples;
+    shares[r] = static_cast<int>(scaled / microBatch);
+    remainders[r] = scaled % microBatch;
+  }
+  std::vector<std::size_t> order(full.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t r) { return remainders[r]; });
+  const int missing = samples - std::accumulate(shares.begin(), shares.end(), 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(missing); ++i) ++shares[order[i]];
+  return shares;
+}
+
+StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples) {
+  const Stage& s = pipeline.stages[stage];
+  const std::vector<UnitGroup> groups = unitGroups(model.model(), s);
+  const std::vector<int> shares = replicaShares(s, pipeline.microBatch, samples);
+  StageTime slowest;
+  std::map<std::pair<int, int>, bool> seen;  // (kind, share)
+  for (int r = 0; r < s.dp; ++r) {
+    const int share = shares[static_cast<std::size_t>(r)];
+    const int kind = model.kindOf(s.devices[static_cast<std::size_t>(r * s.tp)]);
+    if (share == 0 || !seen.emplace(std::pair{kind, share}, true).second) continue;
+    const OpCosts& costs = model.opCosts(kind, s.tp, share);
+    Seconds forward, backward;
+    for (const UnitGroup& group : groups) {
+      const UnitCost unit = unitCost(costs, group.kind, group.recomputed);
+      forward += static_cast<double>(group.count) * unit.forward;
+      backward += static_cast<double>(group.count) * unit.backward;
+    }
+    slowest.forward = std::max(slowest.forward, forward);
+    slowest.backward = std::max(slowest.backward, backward);
+  }
+  slowest.send = sendTime(model, pipeline, stage, samples);
+  return slowest;
+}
+
+PipelineTimes pipelineTimes(const CostModel& model, const Pipeline& pipeline) {
+  PipelineTimes times;
+  times.microBatches = pipeline.microBatchCount();
+  const int last = pipeline.samplesOf(times.microBatches - 1);
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    times.last.push_back(stageTime(model, pipeline, s, last));
+    times.full.push_back(last == pipeline.microBatch ? times.last.back() : stageTime(model, pipeline, s, pipeline.microBatch));
+  }
+  return times;
+}
+
+}  // namespace evenkeel

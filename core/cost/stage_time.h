@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <vector>
+
+#include "core/cost/cost_model.h"
+#include "core/cost/pipeline_time.h"
+
+namespace evenkeel {
+
+/// Equal units of a stage: how many of one kind recompute the same ops.
+struct UnitGroup {
+  UnitKind kind = UnitKind::Attention;
+  OpSet recomputed;
+  int count = 0;
+};
+
+/// The units of a stage, equal ones together, in the order of their first unit. The shape must be valid. O(units).
+[[nodiscard]] std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage);
+
+/// Samples of each replica when `samples` of a micro-batch arrive: the stage's shares, scaled down for a smaller last micro-batch
+/// (floor, then one more each to the largest remainders, earlier replicas first).
+[[nodiscard]] std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples);
+
+/// One micro-batch of `samples`: the slowest replica counts. `send` includes the regrouping where tp or dp differ: every rank of a
+/// receiving tp group gets the whole residual tensor of its samples from one rank of each group that holds some of them. Devices
+/// that send or receive several flows, and nodes whose NIC is one for all devices, carry them one after the other.
+[[nodiscard]] StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples);
+
+[[nodiscard]] PipelineTimes pipelineTimes(const CostModel& model, const Pipeline& pipeline);
+
+}  // namespace evenkeel

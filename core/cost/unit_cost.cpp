@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/cost/unit_cost.h"
+
+#include <algorithm>
+
+namespace evenkeel {
+
+UnitCost unitCost(const OpCosts& costs, UnitKind kind, OpSet recomputed) {
+  UnitCost unit;
+  Bytes workspace, run, largestRun;
+  bool inRun = false;
+  for (const Op op : opsOf(kind)) {
+    const auto index = static_cast<std::size_t>(op);
+    const OpCost& cost = costs[index];
+    unit.forward += cost.forward;
+    unit.backward += cost.backward;
+    workspace = std::max(workspace, cost.transient);
+    if (!recomputed[index]) {
+      unit.saved += cost.saved;
+      inRun = false;
+      continue;
+    }
+    unit.backward += cost.forward;
+    if (!inRun) {
+      unit.saved += cost.input;
+      run = {};
+    }
+    inRun = true;
+    run += cost.saved;
+    largestRun = std::max(largestRun, run);
+  }
+  unit.transient = workspace + largestRun;
+  return unit;
+}
+
+}  // namespace evenkeel
