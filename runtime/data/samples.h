@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "core/base/random.h"
+#include "core/base/result.h"
+#include "core/plan/plan.h"
+
+namespace evenkeel {
+
+/// The samples [first, first + count) of the global batch of every iteration.
+struct SampleRange {
+  std::int64_t first = 0;
+  int count = 0;
+  bool operator==(const SampleRange&) const = default;
+};
+
+/// Which samples micro-batch m of a pipeline trains: pipelines take the global batch in the order of the plan, each its local
+/// batch, each micro-batch the next of them. Every sample belongs to exactly one micro-batch.
+[[nodiscard]] SampleRange samplesOfMicroBatch(const Plan& plan, std::size_t pipeline, std::int64_t microBatch);
+
+/// Byte-level training data from one file. A sample is a window of sequenceLength + 1 bytes at a random place (with replacement):
+/// inputs are all but its last byte, targets all but its first. Which window sample i of step t is depends on (seed, t, i) only.
+class ByteSamples {
+ public:
+  struct Options {
+    std::int64_t sequenceLength = 0;
+    std::int64_t vocab = 256;  // real vocabulary: bytes at and above it are errors
+    std::uint64_t seed = 1;
+  };
+  /// Fails when the file cannot be read, is shorter than one window, or holds a byte >= vocab (read once through if vocab < 256).
+  [[nodiscard]] static Result<ByteSamples> open(const std::filesystem::path& file, const Options& options);
+
+  ByteSamples(ByteSamples&& other) noexcept;
+  ByteSamples& operator=(ByteSamples&&) = delete;
+  ~ByteSamples();
+
+  [[nodiscard]] std::int64_t fileBytes() const { return bytes_; }
+  /// Position of the first byte of sample `sample` (0-based) of step `step` (0-based).
+  [[nodiscard]] std::int64_t positionOf(std::int64_t step, std::int64_t sample) const;
+  /// Reads that window. `window` has sequenceLength + 1 bytes.
+  [[nodiscard]] Result<void> read(std::int64_t step, std::int64_t sample, std::span<std::uint8_t> window) const;
+
+ private:
+  ByteSamples(std::filesystem::path file, int descriptor, std::int64_t bytes, const Options& options);
+  [[nodiscard]] Result<void> readAt(std::int64_t position, std::span<std::uint8_t> bytes) const;
+  [[nodiscard]] Result<void> checkVocabulary() const;
+
+  std::filesystem::path file_;
+  int descriptor_;
+  std::int64_t bytes_;
+  Options options_;
+  CounterRandom random_;
+};
+
+}  // namespace evenkeel

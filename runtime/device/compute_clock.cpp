@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "runtime/device/compute_clock.h"
+
+#include <cassert>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+namespace evenkeel {
+
+Seconds threadCpuTime() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
+}
+
+ComputeClock::ComputeClock(double speed) : speed_(speed) { assert(speed > 0); }
+
+void ComputeClock::run(const std::function<void()>& work) {
+  const auto start = SteadyClock::now();
+  const Seconds cpuStart = threadCpuTime();
+  work();
+  if (speed_ < 1.0) {
+    const Seconds due = (threadCpuTime() - cpuStart) / speed_;
+    std::this_thread::sleep_until(start + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due.value)));
+  }
+  total_ += secondsSince(start);
+}
+
+Seconds ComputeClock::takeTotal() { return std::exchange(total_, Seconds{}); }
+
+}  // namespace evenkeel

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "core/base/units.h"
+
+namespace evenkeel {
+
+using SteadyClock = std::chrono::steady_clock;
+
+[[nodiscard]] inline Seconds secondsSince(SteadyClock::time_point start) {
+  return {std::chrono::duration<double>(SteadyClock::now() - start).count()};
+}
+
+/// CPU time that the calling thread has used.
+[[nodiscard]] Seconds threadCpuTime();
+
+/// Runs computations as a device of a given speed would: at speed 0.25, work that took t of the thread's CPU time lasts 4 t of
+/// wall time; the rest is slept. Preemption by other processes counts as part of the sleep, so that a busy machine does not make
+/// a slow device slower still. Speed >= 1: as fast as it goes.
+class ComputeClock {
+ public:
+  explicit ComputeClock(double speed);
+
+  /// Runs `work`, sleeps what is due, adds the wall time of both to total().
+  void run(const std::function<void()>& work);
+
+  [[nodiscard]] Seconds total() const { return total_; }
+  /// total() since the last call of it.
+  [[nodiscard]] Seconds takeTotal();
+
+ private:
+  double speed_;
+  Seconds total_;
+};
+
+}  // namespace evenkeel

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/plan/plan.h"
+#include "core/plan/run.h"
+
+namespace evenkeel {
+
+/// What the launcher asks of every rank: job.json of resources/docs/protocol.md.
+struct Job {
+  std::string runId;
+  Plan plan;
+  Run run;
+  std::filesystem::path trainFile;  // bytes to train on
+  std::string trainSha256;          // empty: not given
+  Seconds peerTimeout{60};          // longest silence of a peer that is waited for
+  Seconds startTimeout{120};        // until all ranks have met
+  std::string planSha256;           // of the plan as this rank read it
+};
+
+inline constexpr std::string_view kJobFormat = "evenkeel.job/1";
+
+[[nodiscard]] Result<Job> parseJob(const Json& json, const std::string& source);
+/// Also refuses plans of invalid shape and plans that this runtime cannot execute, naming the first reason and their number.
+[[nodiscard]] Result<Job> loadJob(const std::filesystem::path& file);
+
+/// Who this process is among the ranks of the job, from the environment.
+struct RankEnvironment {
+  std::string masterAddress;
+  int masterPort = 0;
+  int rank = 0, worldSize = 1;
+  std::string trainAddress;  // address of this node to bind for training
+  bool operator==(const RankEnvironment&) const = default;
+};
+
+using Variables = std::function<std::optional<std::string>(const std::string& name)>;
+/// The variables of this process.
+[[nodiscard]] std::optional<std::string> processVariable(const std::string& name);
+
+/// Fails where a variable is missing or no number, RANK is outside of WORLD_SIZE, or WORLD_SIZE differs from `usedDevices`.
+[[nodiscard]] Result<RankEnvironment> readRankEnvironment(const Variables& variables, int usedDevices);
+
+}  // namespace evenkeel

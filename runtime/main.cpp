@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// evenkeel-worker: executes one rank of a plan, or hosts the store of a job (resources/docs/protocol.md).
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/plan/features.h"
+#include "runtime/comm/rendezvous.h"
+#include "runtime/job/process.h"
+#include "runtime/train/worker.h"
+
+namespace {
+
+using namespace evenkeel;
+
+constexpr std::string_view kUsage =
+    "usage: evenkeel-worker --features\n"
+    "       evenkeel-worker --store --address A --ranks N\n"
+    "       evenkeel-worker --job FILE      (environment: MASTER_ADDR MASTER_PORT RANK WORLD_SIZE EVENKEEL_TRAIN_ADDRESS)\n";
+
+int usage(const std::string& what) {
+  fmt::print(stderr, "evenkeel-worker: {}\n{}", what, kUsage);
+  return 2;
+}
+
+int store(const std::vector<std::string>& arguments) {
+  std::map<std::string, std::string> options;
+  for (std::size_t i = 1; i + 1 < arguments.size(); i += 2) options[arguments[i]] = arguments[i + 1];
+  const auto ranks = parseNumber<int>(options["--ranks"]);
+  if (arguments.size() != 5 || options["--address"].empty() || !ranks || *ranks < 1) return usage("--store needs --address A and --ranks N");
+  if (const auto bound = endWithParent(); !bound) {
+    fmt::print(stderr, "evenkeel-worker: {}\n", bound.error().text());
+    return 1;
+  }
+  return serveStore(options["--address"], *ranks);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  askForOneThread();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) return usage("nothing to do");
+  if (arguments[0] == "--features" && arguments.size() == 1) {
+    fmt::print("{}", prettyText(toJson(ownRuntime())));
+    return 0;
+  }
+  if (arguments[0] == "--store") return store(arguments);
+  if (arguments[0] == "--job" && arguments.size() == 2) runWorker(arguments[1]);
+  if (arguments[0] == "--help" || arguments[0] == "-h") {
+    fmt::print("{}", kUsage);
+    return 0;
+  }
+  return usage(fmt::format("does not understand \"{}\"", fmt::join(arguments, " ")));
+}

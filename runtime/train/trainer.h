@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/comm/comm.h"
+#include "runtime/data/samples.h"
+#include "runtime/job/events.h"
+#include "runtime/job/job.h"
+
+namespace evenkeel {
+
+/// Trains one rank's share of the job from step 1 to its last; reports every step. `lastStep` is the number of finished steps,
+/// also after a failure. Fails when a peer fails (Unreachable), when the data can no longer be read, or when loss or gradient are
+/// not finite.
+[[nodiscard]] Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events, std::int64_t& lastStep);
+
+}  // namespace evenkeel

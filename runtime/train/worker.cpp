@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "runtime/train/worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "core/base/sha256.h"
+#include "runtime/comm/agreement.h"
+#include "runtime/comm/gloo_comm.h"
+#include "runtime/device/torch_setup.h"
+#include "runtime/job/process.h"
+#include "runtime/train/trainer.h"
+
+namespace evenkeel {
+namespace {
+
+class Worker {
+ public:
+  Result<void> run(const std::filesystem::path& jobFile) {
+    if (auto bound = endWithParent(); !bound) return bound;
+    auto job = loadJob(jobFile);
+    if (!job) return job.error();
+    const std::vector<DeviceId> devices = job->plan.usedDevices();
+    const auto environment = readRankEnvironment(processVariable, static_cast<int>(devices.size()));
+    if (!environment) return environment.error();
+    auto samples = ByteSamples::open(job->trainFile, {.sequenceLength = job->plan.training.sequenceLength,
+                                                      .vocab = job->plan.model.vocab,
+                                                      .seed = job->run.seed});
+    if (!samples) return samples.error();
+    useOneThread();
+    warnIfSlow();
+
+    auto rendezvous = Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = job->startTimeout});
+    if (!rendezvous) return rendezvous.error();
+    if (auto agreed = agree(*rendezvous, agreementOf(*job, *samples), environment->rank, environment->worldSize); !agreed) return agreed;
+    auto comm = connectGloo(*rendezvous, {.rank = environment->rank,
+                                          .worldSize = environment->worldSize,
+                                          .bindAddress = environment->trainAddress,
+                                          .peerTimeout = job->peerTimeout,
+                                          .rankNames = namesOf(job->plan, devices)});
+    if (!comm) return comm.error();
+    const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
+    events.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
+    if (auto trained = train(*job, **comm, *samples, events, lastStep); !trained) return trained;
+    if (auto left = leaveTogether(*rendezvous, environment->rank, environment->worldSize); !left) return left;
+    events.write("finished", {{"steps", lastStep}});
+    ::_exit(0);
+  }
+
+  EventWriter events{STDOUT_FILENO};
+  std::int64_t lastStep = 0;
+
+ private:
+  void warnIfSlow() {
+    const double gflops = measureGemmGflops();
+    if (gflops >= kSlowGemmGflops) return;
+    events.warning(fmt::format("matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
+  }
+
+  static Agreement agreementOf(const Job& job, const ByteSamples& samples) {
+    Json run = toJson(job.run);
+    run.erase("data");  // the path may differ from node to node
+    return {.plan = job.planSha256, .run = sha256(run.dump()), .data = fmt::format("{} bytes {}", samples.fileBytes(), job.trainSha256)};
+  }
+
+  static std::vector<std::string> namesOf(const Plan& plan, const std::vector<DeviceId>& devices) {
+    std::vector<std::string> names;
+    for (std::size_t r = 0; r < devices.size(); ++r) names.push_back(fmt::format("rank {} ({})", r, plan.cluster.nameOf(devices[r])));
+    return names;
+  }
+
+  /// A rank that ends closes its connections; nobody may still be reading from them.
+  static Result<void> leaveTogether(Rendezvous& rendezvous, int rank, int worldSize) {
+    if (auto published = rendezvous.publish(fmt::format("done/{}", rank), ""); !published) return published;
+    for (int other = 0; other < worldSize; ++other) {
+      if (const auto done = rendezvous.await(fmt::format("done/{}", other)); !done) return done.error();
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+void runWorker(const std::filesystem::path& jobFile) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Worker worker;
+  Error error;
+  try {
+    // On success run() ends the process itself.
+    error = worker.run(jobFile).error();
+  } catch (const std::exception& failure) {
+    error = failed("worker", failure.what());
+  }
+  worker.events.failed(error.text(), worker.lastStep, error.code == Error::Code::Unreachable ? Cause::Peer : Cause::Own);
+  fmt::print(stderr, "evenkeel-worker: {}\n", error.text());
+  std::fflush(stderr);
+  ::_exit(1);
+}
+
+}  // namespace evenkeel
