@@ -10,7 +10,7 @@
 #include "app/cli/inputs.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
-#include "core/profile/analytic.h"
+#include "core/profile/analytic_profile.h"
 
 namespace evenkeel::cli {
 namespace {

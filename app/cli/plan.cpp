@@ -9,7 +9,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
-#include "core/profile/analytic.h"
+#include "core/profile/analytic_profile.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/describe.h"
+#include "core/cost/evaluate.h"
+#include "core/profile/analytic_profile.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct Arguments {
+  std::string plan;
+  bool asJson = false;
+};
+
+int run(const Arguments& arguments) {
+  const auto plan = loadPlan(arguments.plan);
+  if (!plan) return report(plan.error());
+  const AnalyticProfile profile(plan->model, plan->training);
+  const auto violations = evaluate(*plan, profile, false).violations;
+  const bool isStale = !plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training);
+  if (isStale) fmt::print(stderr, "note: {} is stale: its cluster, model or training was changed after it was planned\n", arguments.plan);
+  if (arguments.asJson) {
+    printJson({{"valid", violations.empty()}, {"stale", isStale}, {"violations", toJson(violations)}});
+    if (!violations.empty()) fmt::print(stderr, "error: {}: {} violations\n", arguments.plan, violations.size());
+  } else if (violations.empty()) {
+    std::size_t stages = 0;
+    for (const Pipeline& pipeline : plan->pipelines) stages += pipeline.stages.size();
+    fmt::print("{}: valid; {} pipelines, {} stages, {} of {} devices, {} samples an iteration\n", arguments.plan, plan->pipelines.size(), stages,
+               plan->usedDevices().size(), plan->cluster.deviceCount(), plan->training.globalBatch);
+  } else {
+    fmt::print(stderr, "error: {}: {} violations\n{}", arguments.plan, violations.size(), describe(violations));
+  }
+  return violations.empty() ? kOk : kFailed;
+}
+
+}  // namespace
+
+void addCheck(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("check", "The invariants of a plan: what is broken, and where");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("plan", arguments->plan, "Plan file")->required();
+  command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
+  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
+}
+
+}  // namespace evenkeel::cli

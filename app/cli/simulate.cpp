@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/describe.h"
+#include "app/cli/evaluation.h"
+#include "app/cli/table.h"
+#include "core/profile/analytic_profile.h"
+#include "core/trace/timeline.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct Arguments {
+  std::string plan, trace;
+  bool asJson = false;
+};
+
+void print(const Evaluation& evaluation) {
+  std::vector<std::vector<std::string>> rows = {{"pipeline", "stage", "devices", "busy", "waiting", "sending", "busy %"}};
+  for (std::size_t p = 0; p < evaluation.activity.size(); ++p) {
+    for (std::size_t s = 0; s < evaluation.activity[p].size(); ++s) {
+      const StageActivity& activity = evaluation.activity[p][s];
+      rows.push_back({fmt::format("{}", p), fmt::format("{}", s), deviceList(evaluation.plan.cluster, evaluation.plan.pipelines[p].stages[s].devices),
+                      shortTime(activity.busy.value), shortTime(activity.waiting.value), shortTime(activity.sending.value),
+                      fmt::format("{:.0f}", 100 * activity.busy.value / (activity.busy + activity.waiting).value)});
+    }
+  }
+  fmt::print("{}\n\n{}", headline(evaluation.plan), alignedTable(rows));
+}
+
+int run(const Arguments& arguments) {
+  const auto plan = loadPlan(arguments.plan);
+  if (!plan) return report(plan.error());
+  const AnalyticProfile profile(plan->model, plan->training);
+  const Evaluation evaluation = evaluate(*plan, profile, true);
+  if (!evaluation.plan.predicted) {  // the shape is wrong: there is nothing to simulate
+    return report(invalidInput(arguments.plan, "cannot be simulated", "it breaks these rules:\n" + describe(evaluation.violations)));
+  }
+  if (!evaluation.valid()) fmt::print(stderr, "note: the plan is not valid:\n{}", describe(evaluation.violations));
+  if (!arguments.trace.empty()) {
+    if (auto written = writeFileAtomically(arguments.trace, chromeTrace(evaluation.timeline).dump()); !written) return report(written.error());
+  }
+  if (arguments.asJson) {
+    Json json = toJson(evaluation);
+    json["stages"] = stagesJson(evaluation);
+    printJson(json);
+  } else {
+    print(evaluation);
+    if (!arguments.trace.empty()) fmt::print("\nwritten: {}; open it at https://ui.perfetto.dev or chrome://tracing\n", arguments.trace);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void addSimulate(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("simulate", "Event-driven 1F1B of a plan: who is busy, who waits");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("plan", arguments->plan, "Plan file")->required();
+  command->add_option("--trace", arguments->trace, "Write the timeline as a Chrome/Perfetto trace");
+  command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
+  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
+}
+
+}  // namespace evenkeel::cli
