@@ -15,7 +15,7 @@ constexpr DeviceClass kAccelerator = {.forwardEfficiency = 0.72,
                                       .forwardOverhead = fromMicroseconds(20),
                                       .backwardOverhead = fromMicroseconds(40),
                                       .optimizerTraffic = 30,  // fp32: 4 reads, 3 writes; the 2-byte weight
-                                  .reserved = {std::int64_t{1} << 30U}};
+                                      .reserved = {std::int64_t{1} << 30U}};
 
 /// One core, fp32, OpenBLAS: a block's forward and backward reach 62 of 80 GFLOP/s; 10 to 20 us an op (runtime-notes 2).
 constexpr DeviceClass kCpuCore = {.forwardEfficiency = 0.72,

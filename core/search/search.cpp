@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/search/uniform/uniform.h"
+
+namespace evenkeel {
+
+std::span<const Planner> planners() {
+  static const std::vector<Planner> all = {uniformPlanner()};
+  return all;
+}
+
+Result<const Planner*> plannerNamed(std::string_view name) {
+  std::string names;
+  for (const Planner& planner : planners()) {
+    if (planner.name == name) return &planner;
+    names += (names.empty() ? "" : ", ") + planner.name;
+  }
+  return invalidInput("--planner", fmt::format("there is no planner \"{}\"", name), "known: " + names);
+}
+
+}  // namespace evenkeel
