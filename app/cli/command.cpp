@@ -2,6 +2,11 @@
 #include "app/cli/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 namespace evenkeel::cli {
 
@@ -18,5 +23,16 @@ int report(const Error& error) {
 }
 
 void printJson(const Json& json) { fmt::print("{}", prettyText(json)); }
+
+Result<void> checkOutput(const std::string& option, const std::string& path) {
+  if (path.empty()) return {};
+  std::error_code failure;
+  if (std::filesystem::is_directory(path, failure)) return invalidInput(option + " " + path, "is a folder", "expected the name of a file");
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
+    return invalidInput(option + " " + path, fmt::format("cannot be written ({})", std::strerror(errno)), "name a file in a folder that exists");
+  }
+  return {};
+}
 
 }  // namespace evenkeel::cli

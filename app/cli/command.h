@@ -28,6 +28,9 @@ struct Outcome {
 /// Prints one JSON document on stdout and nothing else.
 void printJson(const Json& json);
 
+/// Whether a file that an option names can be written, asked before the work whose result it is to hold. An empty path is fine.
+[[nodiscard]] Result<void> checkOutput(const std::string& option, const std::string& path);
+
 // One function a command, each in a file of its own: adds its subcommand with options and the callback that runs it.
 void addDevices(CLI::App& app, Outcome& outcome);
 void addModels(CLI::App& app, Outcome& outcome);

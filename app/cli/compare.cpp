@@ -121,6 +121,7 @@ Result<void> writePlans(const std::string& folder, const std::vector<Row>& rows)
 }
 
 Result<std::vector<Row>> search(const Arguments& arguments) {
+  if (auto checked = checkOutput("--csv", arguments.csv); !checked) return checked.error();
   auto problem = problemFrom(arguments.problem);
   if (!problem) return std::move(problem).error();
   auto budget = budgetFrom(arguments.search);

@@ -22,6 +22,8 @@ struct Arguments {
 };
 
 Result<Plan> findPlan(const Arguments& arguments) {
+  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
+  if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
   auto problem = problemFrom(arguments.problem);
   if (!problem) return std::move(problem).error();
   const auto planner = plannerNamed(arguments.planner);

@@ -30,6 +30,7 @@ void print(const Evaluation& evaluation) {
 }
 
 int run(const Arguments& arguments) {
+  if (auto checked = checkOutput("--trace", arguments.trace); !checked) return report(checked.error());
   const auto plan = loadPlan(arguments.plan);
   if (!plan) return report(plan.error());
   const AnalyticProfile profile(plan->model, plan->training);

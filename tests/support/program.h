@@ -37,7 +37,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::string file(const std::string& name, std::string_view text) const {
+  std::string file(const std::string& name, std::string_view text) const {
     const auto written = writeFileAtomically(path_ / name, text);
     EXPECT_TRUE(written.ok());
     return (path_ / name).string();

@@ -41,7 +41,9 @@ TEST(Models, ListExactParameters) {
   const Json models = Cli().run({"models", "--json"}).json();
   ASSERT_EQ(models.size(), 14U);
   for (const Json& model : models) {
-    if (model["name"] == "llama2-7b") EXPECT_EQ(model["parameters"], 6'738'415'616);
+    if (model["name"] == "llama2-7b") {
+      EXPECT_EQ(model["parameters"], 6'738'415'616);
+    }
     EXPECT_TRUE(model.contains("layers") && model.contains("hidden")) << model.dump();
   }
   EXPECT_THAT(Cli().run({"models"}).out, HasSubstr("tiny-gpt"));
