@@ -90,8 +90,10 @@ inline constexpr int kMaxDevices = 16384;
 inline constexpr std::string_view kClusterFormat = "evenkeel.cluster/1";
 
 /// A cluster object inside another document (a plan) or a whole file. Device types that the file does not define are taken
-/// from the catalogue; an unknown one is an error that names the nearest known names.
-[[nodiscard]] Cluster readCluster(JsonReader& reader);
+/// from the catalogue; an unknown one is an error that names the nearest known names. Without a node it is an error too, unless
+/// it is still being drawn.
+enum class Drawn { Finished, MayBeEmpty };
+[[nodiscard]] Cluster readCluster(JsonReader& reader, Drawn drawn = Drawn::Finished);
 [[nodiscard]] Json toJson(const Cluster& cluster);
 [[nodiscard]] Result<Cluster> loadCluster(const std::filesystem::path& file);
 

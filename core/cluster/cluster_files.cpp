@@ -184,7 +184,7 @@ Json nodeJson(const Cluster& cluster, const Node& node) {
 
 }  // namespace
 
-Cluster readCluster(JsonReader& reader) {
+Cluster readCluster(JsonReader& reader, Drawn drawn) {
   Cluster cluster;
   expectFormat(reader, kClusterFormat);
   for (JsonReader& entry : reader.optionalObjects("device_types")) {
@@ -199,7 +199,7 @@ Cluster readCluster(JsonReader& reader) {
     readNode(entry, cluster);
   }
   if (reader.context().error) return cluster;
-  if (cluster.nodes.empty()) reader.fail("nodes", "is empty", "expected at least one node");
+  if (cluster.nodes.empty() && drawn == Drawn::Finished) reader.fail("nodes", "is empty", "expected at least one node");
   if (cluster.deviceCount() > kMaxDevices) {
     reader.fail("nodes", fmt::format("hold {} devices", cluster.deviceCount()), fmt::format("the limit is {}", kMaxDevices));
   }

@@ -10,6 +10,7 @@ struct Problem {
   Cluster cluster;
   Model model;
   Training training;
+  bool operator==(const Problem&) const = default;
 };
 
 /// What the command line or the window leaves open; the rest comes from the model and the cluster (architecture.md, Defaults):
@@ -21,6 +22,7 @@ struct TrainingChoice {
   std::optional<int> zeroStage;
   std::optional<GradientSync> gradientSync;
   std::optional<AttentionKernel> attention;
+  bool operator==(const TrainingChoice&) const = default;
 };
 
 /// Global batch when nothing is said.

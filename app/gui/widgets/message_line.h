@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+
+class QLabel;
+class QHBoxLayout;
+
+namespace evenkeel::gui {
+
+/// A line on top of the page that says one thing at a time, instead of a dialog: the newest wins. It never takes the focus.
+class MessageLine final : public QFrame {
+  Q_OBJECT
+
+ public:
+  enum class Kind { Information, Warning, Error };
+  using Action = std::pair<QString, std::function<void()>>;
+
+  explicit MessageLine(QWidget* parent = nullptr);
+  /// At most two actions are shown. The text can be selected and copied.
+  void show(Kind kind, const QString& text, std::vector<Action> actions = {});
+  /// An error with its place and way out.
+  void showError(const Error& error, std::vector<Action> actions = {});
+  void dismiss();
+  [[nodiscard]] QString text() const;
+
+ signals:
+  void shown(int kind, const QString& text);  // for the history in Problems
+
+ private:
+  void restyle();
+  QLabel* sign_;
+  QLabel* text_;
+  QHBoxLayout* buttons_;
+  Kind kind_ = Kind::Information;
+  bool isRestyling_ = false;
+  void changeEvent(QEvent* event) override;
+};
+
+}  // namespace evenkeel::gui
