@@ -44,7 +44,6 @@ int store(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  askForOneThread();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return usage("nothing to do");
   if (arguments[0] == "--features" && arguments.size() == 1) {
@@ -52,7 +51,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (arguments[0] == "--store") return store(arguments);
-  if (arguments[0] == "--job" && arguments.size() == 2) runWorker(arguments[1]);
+  if (arguments[0] == "--job" && arguments.size() == 2) {
+    prepareLibraries(argv);
+    runWorker(arguments[1]);
+  }
   if (arguments[0] == "--help" || arguments[0] == "-h") {
     fmt::print("{}", kUsage);
     return 0;

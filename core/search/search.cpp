@@ -5,12 +5,13 @@
 
 #include <algorithm>
 
+#include "core/search/eth/eth.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {uniformPlanner()};
+  static const std::vector<Planner> all = {ethPlanner(), uniformPlanner()};
   return all;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runtime/job/process.h"
 
+#include <dlfcn.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -12,6 +13,25 @@
 #include "core/base/words.h"
 
 namespace evenkeel {
+namespace {
+
+/// What the OpenBLAS of this process has chosen; empty if there is none.
+std::string chosenKernels() {
+  auto* const name = reinterpret_cast<char* (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  return name == nullptr ? "" : name();
+}
+
+ProcessorFeatures thisProcessor() {
+#if defined(__x86_64__)
+  return {.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
+          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl")};
+#else
+  return {};
+#endif
+}
+
+}  // namespace
 
 Result<void> endWithParent() {
   const pid_t parent = ::getppid();
@@ -20,11 +40,21 @@ Result<void> endWithParent() {
   return {};
 }
 
-void askForOneThread() {
+std::string betterKernels(const std::string& chosen, ProcessorFeatures processor) {
+  if (chosen != "Prescott" && chosen != "Core2" && chosen != "Generic") return {};
+  if (processor.avx512) return "SkylakeX";
+  return processor.avx2 ? "Haswell" : "";
+}
+
+void prepareLibraries(char** arguments) {
   ::setenv("OMP_NUM_THREADS", "1", 1);
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   ::setenv("MKL_NUM_THREADS", "1", 1);
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 1);  // spinning threads of oversubscribed cores are 100 times slower
+  const std::string kernels = betterKernels(chosenKernels(), thisProcessor());
+  if (kernels.empty() || std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
+  ::setenv("OPENBLAS_CORETYPE", kernels.c_str(), 1);
+  ::execv("/proc/self/exe", arguments);  // returns only where that is not possible: then the kernels stay slow, and we warn of it
 }
 
 Bytes peakResident() {

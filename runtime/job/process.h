@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <string>
+
 #include "core/base/result.h"
 #include "core/base/units.h"
 
@@ -10,9 +12,17 @@ namespace evenkeel {
 /// gone already.
 [[nodiscard]] Result<void> endWithParent();
 
-/// One thread a worker, in every library that we load: sets the variables that OpenMP and OpenBLAS read, for those that read them
-/// late. The caller must also call at::set_num_threads(1), which binds OpenMP whatever it has read already.
-void askForOneThread();
+/// Prepares what libraries read from the environment when they are loaded: one thread each, and the kernels of an OpenBLAS that is
+/// older than this processor (it would take those of 2004: five times slower on AVX-512). The latter needs to load them again: the
+/// process then executes itself once more with the same arguments. Call it first in main().
+/// The caller must also call useOneThread(), for the libraries that have read their environment by now.
+void prepareLibraries(char** arguments);
+
+/// The kernels to ask OpenBLAS for (OPENBLAS_CORETYPE) when it has chosen `chosen`; empty: leave it as it is.
+struct ProcessorFeatures {
+  bool avx2 = false, avx512 = false;
+};
+[[nodiscard]] std::string betterKernels(const std::string& chosen, ProcessorFeatures processor);
 
 /// Largest resident size that this process has had (VmHWM), libraries included; 0 where /proc does not say.
 [[nodiscard]] Bytes peakResident();

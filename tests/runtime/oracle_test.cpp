@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Any plan trains the same curve as one device does: real workers, compared step by step.
+// torchtitan #1842: a mean of means is wrong where replicas are uneven. Megatron-LM #7452: silent errors where parallelisms
+// combine, tied embeddings among them. Megatron-LM #1304: layers lost by a split.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/plan/violations.h"
+#include "tests/runtime/worker_run.h"
+#include "tests/support/plans.h"
+
+namespace evenkeel {
+namespace {
+
+/// 6 units. The vocabulary of 200 is padded to 256, so padded rows are there to be masked.
+Model nano(bool tied) {
+  Model model = *modelFromArgument("tiny-gpt");
+  model.name = "nano";
+  model.layers = 2;
+  model.hidden = 32;
+  model.heads = 2;
+  model.kvHeads = 2;
+  model.headDim = 16;
+  model.ffn = 64;
+  model.vocab = 200;
+  model.context = 40;
+  model.tiedEmbeddings = tied;
+  return model;
+}
+
+struct Case {
+  std::string name;
+  std::string cluster;
+  std::vector<PipelineText> pipelines;
+  bool tied = true;
+};
+
+std::string d(int index) { return "cpu-0/" + std::to_string(index); }
+
+Plan planFor(const Case& one) {
+  Plan plan = planOf(*parseClusterShorthand(one.cluster), nano(one.tied), one.pipelines);
+  plan.training.sequenceLength = 32;
+  return plan;
+}
+
+std::vector<Case> cases() {
+  return {
+      {"MicroBatchesOfOneDevice", "1x1:cpu", {{13, 3, {d(0)}, {0, 6}}}},
+      {"TwoStages", "1x2:cpu", {{13, 4, {d(0), d(1)}, {0, 3, 6}}}},
+      {"TwoStagesUntied", "1x2:cpu", {{13, 2, {d(0), d(1)}, {0, 4, 6}}}, false},
+      {"EmbeddingAlone", "1x2:cpu", {{7, 1, {d(0), d(1)}, {0, 1, 6}}}},
+      {"HeadAloneAndOneUnitBetween", "1x3:cpu", {{7, 2, {d(0), d(1), d(2)}, {0, 4, 5, 6}}}},
+      {"FourStagesFewerMicroBatches", "1x4:cpu", {{5, 3, {d(0), d(1), d(2), d(3)}, {0, 1, 3, 4, 6}}}},
+      {"FourStagesOneMicroBatch", "1x4:cpu", {{5, 5, {d(3), d(2), d(1), d(0)}, {0, 2, 3, 5, 6}}}, false},
+      {"ThreePipelinesOfOneDevice", "1x3:cpu", {{5, 2, {d(0)}, {0, 6}}, {4, 4, {d(1)}, {0, 6}}, {4, 3, {d(2)}, {0, 6}}}},
+      {"ThreePipelinesUntied", "1x3:cpu", {{6, 2, {d(2)}, {0, 6}}, {1, 1, {d(0)}, {0, 6}}, {6, 5, {d(1)}, {0, 6}}}, false},
+      {"OneAndTwoStages", "1x3:cpu", {{3, 2, {d(1)}, {0, 6}}, {8, 3, {d(2), d(0)}, {0, 2, 6}}}},
+      {"TwoPipelinesCutDifferently", "1x4:cpu", {{6, 2, {d(0), d(1)}, {0, 2, 6}}, {5, 1, {d(2), d(3)}, {0, 5, 6}}}},
+      {"TwoPipelinesCutDifferentlyUntied", "1x4:cpu", {{7, 3, {d(0), d(2)}, {0, 1, 6}}, {4, 2, {d(3), d(1)}, {0, 4, 6}}}, false},
+      {"OneTwoAndThreeStages", "1x6:cpu",
+       {{2, 1, {d(0)}, {0, 6}}, {4, 2, {d(1), d(2)}, {0, 3, 6}}, {7, 2, {d(3), d(4), d(5)}, {0, 1, 4, 6}}}},
+      {"UnlikeSpeeds", "1x2:cpu@0.5,1x1:cpu", {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 2, 6}}, {5, 2, {"cpu-1/0"}, {0, 6}}}},
+  };
+}
+
+/// The losses of a case, the same on all ranks, of a run that must succeed.
+std::vector<double> lossesOf(const Case& one, std::int64_t steps) {
+  const Plan plan = planFor(one);
+  EXPECT_TRUE(shapeViolations(plan).empty());
+  WorkerRun run({.plan = plan, .steps = steps});
+  run.start();
+  const std::vector<RankOutcome> outcomes = run.finish();
+  for (std::size_t r = 0; r < outcomes.size(); ++r) {
+    EXPECT_EQ(outcomes[r].exitStatus, 0) << "rank " << r << ": " << outcomes[r].log;
+    EXPECT_EQ(outcomes[r].losses(), outcomes[0].losses()) << "every rank reports the same global loss";
+    EXPECT_NE(outcomes[r].last("finished"), nullptr);
+  }
+  return outcomes.front().losses();
+}
+
+/// Once for each pair of tied and global batch.
+const std::vector<double>& oneDevice(bool tied, std::int64_t batch) {
+  static std::map<std::pair<bool, std::int64_t>, std::vector<double>> known;
+  std::vector<double>& losses = known[{tied, batch}];
+  if (losses.empty()) losses = lossesOf({"", "1x1:cpu", {{batch, static_cast<int>(batch), {d(0)}, {0, 6}}}, tied}, 20);
+  return losses;
+}
+
+bool isFullRun() {
+  const char* const full = std::getenv("EVENKEEL_FULL");
+  return full != nullptr && *full != '\0' && std::string(full) != "0";
+}
+
+class Oracle : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Oracle, TrainsTheCurveOfOneDevice) {
+  const Case& one = GetParam();
+  std::int64_t batch = 0;
+  for (const PipelineText& pipeline : one.pipelines) batch += pipeline.localBatch;
+  const std::vector<double> losses = lossesOf(one, 20), expected = oneDevice(one.tied, batch);
+  ASSERT_EQ(losses.size(), 20U);
+  ASSERT_EQ(expected.size(), 20U);
+  for (std::size_t step = 0; step < losses.size(); ++step) {
+    EXPECT_LE(std::abs(losses[step] / expected[step] - 1.0), 1e-5) << "step " << step + 1 << ": " << losses[step] << ", one device " << expected[step];
+  }
+  EXPECT_NEAR(expected.front(), std::log(200.0), 0.1) << "an untrained model guesses evenly among the real vocabulary";
+  EXPECT_LT(expected.back(), 0.7 * expected.front()) << "it must have learned something to compare";
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, Oracle, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
+
+TEST(OracleRepeats, WithTheSameBits) {
+  for (const Case& one : cases()) {
+    const bool isInShortRun = one.name == "OneTwoAndThreeStages" || one.name == "UnlikeSpeeds";
+    if (!isInShortRun && !isFullRun()) continue;
+    EXPECT_EQ(lossesOf(one, 20), lossesOf(one, 20)) << one.name;
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel
