@@ -18,8 +18,8 @@ class Workspace final : public QObject {
   Q_OBJECT
 
  public:
-  Workspace(ProjectDocument& document, Selection& selection, MessageLine& messages, QObject* parent = nullptr)
-      : QObject(parent), document(document), selection(selection), messages(messages) {}
+  Workspace(ProjectDocument& theDocument, Selection& theSelection, MessageLine& theMessages, QObject* parent = nullptr)
+      : QObject(parent), document(theDocument), selection(theSelection), messages(theMessages) {}
 
   ProjectDocument& document;
   Selection& selection;

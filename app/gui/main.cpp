@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QSettings>
+#include <QStandardPaths>
+
+#include "app/gui/start/start_page.h"
+#include "app/gui/theme/theme.h"
+#include "app/gui/window/main_window.h"
+
+int main(int argc, char** argv) {
+  using namespace evenkeel::gui;
+  QApplication application(argc, argv);
+  QApplication::setOrganizationName(QStringLiteral("evenkeel"));
+  QApplication::setApplicationName(QStringLiteral("evenkeel"));
+  QApplication::setApplicationVersion(QStringLiteral(EVENKEEL_VERSION));
+  applyTheme(application, static_cast<ColourScheme>(QSettings().value(QStringLiteral("colourScheme"), 0).toInt()));
+
+  ProjectDocument document(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/recovery"));
+  MainWindow window(document);
+  window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
+  window.restoreLayout();
+  window.enter(Mode::Start);
+  window.show();
+  if (application.arguments().size() > 1) window.openFile(application.arguments().at(1));
+  return QApplication::exec();
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/window/main_window.h"
+
+#include <gtest/gtest.h>
+
+#include <QAction>
+#include <QLabel>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/gui/start/start_page.h"
+#include "app/gui/window/mode_bar.h"
+
+namespace evenkeel::gui {
+namespace {
+
+/// A page that cannot be entered before there is a node.
+class NeedsCluster final : public Page {
+ public:
+  using Page::Page;
+  QString missing() const override { return workspace_.document.project().cluster.nodes.empty() ? QStringLiteral("Draw a cluster first") : QString(); }
+};
+
+class WindowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    window_.addPage(Mode::Start, std::make_unique<StartPage>(window_.workspace(), [this](const QString& path) { window_.openFile(path); }));
+    window_.addPage(Mode::Plan, std::make_unique<NeedsCluster>(window_.workspace()));
+    window_.show();
+    ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
+  }
+  QTemporaryDir folder_;
+  ProjectDocument document_{folder_.filePath(QStringLiteral("recovery"))};
+  MainWindow window_{document_};
+};
+
+TEST_F(WindowTest, AModeIsGreyUntilWhatItNeedsIsThereAndSaysSo) {
+  auto* plan = window_.findChild<QAction*>(QStringLiteral("modePlan"));
+  ASSERT_NE(plan, nullptr);
+  EXPECT_FALSE(plan->isEnabled());
+  EXPECT_EQ(plan->toolTip(), QStringLiteral("Draw a cluster first"));
+  document_.edit(QStringLiteral("add"), [](Project& p) { p.cluster = *parseClusterShorthand("1x2:cpu"); });
+  EXPECT_TRUE(plan->isEnabled());
+  QTest::keyClick(&window_, Qt::Key_3, Qt::ControlModifier);
+  EXPECT_EQ(window_.findChild<ModeBar*>(QStringLiteral("modeBar"))->mode(), Mode::Plan);
+}
+
+TEST_F(WindowTest, UndoAndRedoHaveTheirKeys) {
+  document_.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 13; });
+  QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier);
+  EXPECT_FALSE(document_.project().training.globalBatch);
+  QTest::keyClick(&window_, Qt::Key_Y, Qt::ControlModifier);
+  EXPECT_TRUE(document_.project().training.globalBatch);
+  QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier);
+  QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+  EXPECT_TRUE(document_.project().training.globalBatch);
+}
+
+TEST_F(WindowTest, AFileThatCannotBeOpenedIsAMessageAndChangesNothing) {
+  window_.openFile(folder_.filePath(QStringLiteral("missing.evenkeel")));
+  EXPECT_TRUE(window_.workspace().messages.text().contains(QStringLiteral("no such file")));
+}
+
+TEST_F(WindowTest, TheStatusBarSumsTheClusterUp) {
+  document_.edit(QStringLiteral("add"), [](Project& p) { p.cluster = *parseClusterShorthand("1x2:A100-80-SXM,1x2:V100-32-SXM2"); });
+  const QString text = window_.findChild<QLabel*>(QStringLiteral("summary"))->text();
+  EXPECT_TRUE(text.contains(QStringLiteral("4"))) << text.toStdString();
+  EXPECT_TRUE(text.contains(QStringLiteral("2 types"))) << text.toStdString();
+}
+
+TEST_F(WindowTest, GeometryIsRemembered) {
+  window_.resize(1300, 820);
+  window_.close();
+  MainWindow next(document_);
+  next.restoreLayout();
+  EXPECT_EQ(next.size(), QSize(1300, 820));
+}
+
+}  // namespace
+}  // namespace evenkeel::gui
