@@ -60,6 +60,7 @@ class Worker {
 
   /// The last words of this process. It does not unwind: broken connections would block.
   [[noreturn]] void end(const Error& error) {
+    while (hasEnded_.exchange(true)) ::pause();  // another thread is saying them
     events_.failed(error.text(), lastStep_, error.code == Error::Code::Unreachable ? Cause::Peer : Cause::Own);
     fmt::print(stderr, "evenkeel-worker: {}\n", error.text());
     std::fflush(stderr);
@@ -69,6 +70,7 @@ class Worker {
  private:
   EventWriter events_{STDOUT_FILENO};
   std::atomic<std::int64_t> lastStep_ = 0;  // also read by the thread that ends a stuck process
+  std::atomic<bool> hasEnded_ = false;
 
   void warnIfSlow() {
     const double gflops = measureGemmGflops();
