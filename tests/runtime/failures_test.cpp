@@ -163,7 +163,7 @@ TEST(WorkerTraining, EndsWhereTheLossIsNoNumber) {
   EXPECT_EQ(outcome.exitStatus, 1);
   EXPECT_THAT(reasonOf(outcome), ::testing::ContainsRegex("training: the (loss|norm of the gradient) of step [0-9]+ is"));
   EXPECT_EQ(causeOf(outcome), "own");
-  EXPECT_EQ(outcome.last("failed")->at("last_step").get<std::size_t>(), outcome.losses().size());
+  EXPECT_EQ(outcome.last("failed")->at("last_step").get<std::size_t>(), outcome.ofSteps("loss").size());
 }
 
 TEST(WorkerTraining, ReportsEveryStepWithWhereItsTimeWent) {

@@ -74,12 +74,12 @@ const Json* RankOutcome::last(const std::string& event) const {
   return nullptr;
 }
 
-std::vector<double> RankOutcome::losses() const {
-  std::vector<double> losses;
+std::vector<double> RankOutcome::ofSteps(const std::string& field) const {
+  std::vector<double> numbers;
   for (const Json& line : events) {
-    if (line.value("event", "") == "step") losses.push_back(line.at("loss").get<double>());
+    if (line.value("event", "") == "step") numbers.push_back(line.at(field).get<double>());
   }
-  return losses;
+  return numbers;
 }
 
 WorkerRun::WorkerRun(const std::vector<JobText>& jobs) : jobs_(jobs) {

@@ -34,7 +34,8 @@ struct RankOutcome {
   std::chrono::steady_clock::time_point ended;
 
   [[nodiscard]] const Json* last(const std::string& event) const;  // null: there is none
-  [[nodiscard]] std::vector<double> losses() const;
+  /// A number of every step, for example "loss".
+  [[nodiscard]] std::vector<double> ofSteps(const std::string& field) const;
 };
 
 /// Real workers, one process a rank, with a real store, as the agent would start them. Everything that is still running when this
