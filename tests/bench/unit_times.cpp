@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints what one forward and one backward of each kind of unit cost on this core, in CPU time (so that other processes do not
-// disturb it): unit_times [model] [sequence]. What core/cost predicts for device type cpu is compared with this.
+// disturb it): bench_unit_times [model] [sequence]. What core/cost predicts for device type cpu is compared with this.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
