@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "core/profile/op_work.h"
 
@@ -17,8 +18,11 @@ CostModel::CostModel(const Cluster& cluster, const Model& model, const Training&
           kinds_, [&](const Kind& kind) { return kind.typeIndex == device.type && kind.type.intra == node.intra; });
       ofNode.push_back(static_cast<int>(found - kinds_.begin()));
       if (found != kinds_.end()) continue;
-      kinds_.push_back({device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)]});
-      kinds_.back().type.intra = node.intra;
+      Kind kind{device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)], {}, {}};
+      kind.type.intra = node.intra;
+      kind.capacity = {static_cast<std::int64_t>(std::floor(static_cast<double>(kind.type.memory.value) * (1.0 - kMemoryReserve)))};
+      kind.reserved = profile.reserved(kind.type);
+      kinds_.push_back(std::move(kind));
     }
   }
 }

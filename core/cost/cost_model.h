@@ -12,6 +12,9 @@
 
 namespace evenkeel {
 
+/// Of a device's memory, left free for fragmentation and whatever nobody counts (architecture.md, Defaults).
+inline constexpr double kMemoryReserve = 0.06;
+
 /// What the cost functions ask again and again about one problem, kept: op costs by device kind, parameters of a unit, links.
 /// Refers to its arguments, which must outlive it. Thread-safe; the same question has the same answer.
 class CostModel {
@@ -30,6 +33,10 @@ class CostModel {
   [[nodiscard]] const DeviceType& typeOfKind(int kind) const { return kinds_[static_cast<std::size_t>(kind)].type; }
   [[nodiscard]] int typeIndexOfKind(int kind) const { return kinds_[static_cast<std::size_t>(kind)].typeIndex; }
 
+  /// Memory that plans may fill, and what the framework holds of it.
+  [[nodiscard]] Bytes capacityOf(int kind) const { return kinds_[static_cast<std::size_t>(kind)].capacity; }
+  [[nodiscard]] Bytes reservedOf(int kind) const { return kinds_[static_cast<std::size_t>(kind)].reserved; }
+
   /// The training precision must exist on the kind.
   [[nodiscard]] const OpCosts& opCosts(int kind, int tp, std::int64_t samples) const;
 
@@ -45,6 +52,7 @@ class CostModel {
   struct Kind {
     int typeIndex = 0;
     DeviceType type;
+    Bytes capacity, reserved;
   };
 
   const Cluster& cluster_;

@@ -2,7 +2,6 @@
 #include "core/cost/memory.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/cost/stage_time.h"
 #include "core/cost/sync.h"
@@ -94,15 +93,14 @@ std::int64_t optimizerBytesPerParameter(Precision precision) { return precision 
 
 MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device) {
   const Training& training = model.training();
-  const DeviceType& type = model.typeOfKind(device.kind);
   MemoryUse use;
   use.weights = {device.parameters * bytesOf(training.precision)};
   use.gradients = {(training.zeroStage >= 2 ? device.shardedParameters : device.gradientParameters) * gradientBytesPerParameter()};
   use.optimizer = {(training.zeroStage >= 1 ? device.shardedParameters : device.parameters) * optimizerBytesPerParameter(training.precision)};
   use.activations = std::int64_t{device.inFlight} * device.saved;
   use.transient = device.transient + kBoundaryBuffers * device.boundary;
-  use.reserved = model.profile().reserved(type);
-  use.capacity = {static_cast<std::int64_t>(std::floor(static_cast<double>(type.memory.value) * (1.0 - kMemoryReserve)))};
+  use.reserved = model.reservedOf(device.kind);
+  use.capacity = model.capacityOf(device.kind);
   return use;
 }
 

@@ -8,9 +8,6 @@
 
 namespace evenkeel {
 
-/// Of a device's memory, left free for fragmentation and whatever nobody counts (architecture.md, Defaults).
-inline constexpr double kMemoryReserve = 0.06;
-
 /// Bytes per parameter of gradient and optimizer state. Mixed precision: 2 (weights) + 4 (fp32 gradients) + 12 (fp32 master copy and
 /// two moments); fp32: 4 + 4 + 8.
 [[nodiscard]] std::int64_t gradientBytesPerParameter();

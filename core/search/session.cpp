@@ -2,6 +2,7 @@
 #include "core/search/session.h"
 
 #include <fmt/format.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -24,7 +25,10 @@ constexpr Seconds kReportEvery{0.1};
 }  // namespace
 
 struct SearchSession::Threads {
-  explicit Threads(int count) : arena(count > 0 ? count : tbb::task_arena::automatic) {}
+  explicit Threads(int count) : arena(count > 0 ? count : tbb::task_arena::automatic) {
+    if (count > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));  // also beyond the cores
+  }
+  std::optional<tbb::global_control> limit;
   tbb::task_arena arena;
 };
 

@@ -9,10 +9,12 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "core/base/words.h"
+#include "runtime/comm/wait_watch.h"
 
 namespace evenkeel {
 namespace {
@@ -22,10 +24,21 @@ using WorkPointer = decltype(std::declval<c10d::ProcessGroupGloo&>().barrier());
 
 constexpr int kProbeTag = 1 << 30;  // no message carries it
 constexpr std::chrono::milliseconds kProbeTime{100};
+constexpr Seconds kPatience{1};  // for the notes of peers that are ending too
+constexpr Seconds kGrace{10};    // for what has a deadline of its own to keep it
 
 class GlooComm final : public Comm {
  public:
-  GlooComm(Rendezvous& rendezvous, GlooOptions options) : rendezvous_(rendezvous), options_(std::move(options)) {}
+  GlooComm(Rendezvous& rendezvous, PeerNotes notes, GlooOptions options)
+      : rendezvous_(rendezvous), notes_(std::move(notes)), options_(std::move(options)),
+        watch_({.longAfter = options_.peerTimeout * 0.5,
+                .stuckAfter = options_.peerTimeout * 2.0 + kGrace,
+                .onLong = [this](const std::vector<int>& peers) { notes_.waitingFor(peers); },
+                .onLongOver = [this] { notes_.noLongerWaiting(); },
+                .onStuck =
+                    [this](const std::vector<int>& peers) {
+                      options_.onStuck(unreachable(namesOf(peers), fmt::format("{} waits although its deadline has long passed", nameOf(options_.rank))));
+                    }}) {}
 
   Result<void> connect() {
     try {
@@ -50,28 +63,22 @@ class GlooComm final : public Comm {
     if (groups_.contains(ranks)) return {};
     const auto self = std::ranges::find(ranks, options_.rank);
     assert(self != ranks.end());
-    try {
+    return waitFor(ranks, "connecting", [&] {
       auto options = c10d::ProcessGroupGloo::Options::create(peerTimeout());
       options->threads = 1;
       options->devices = {device_};
       const auto store = c10::intrusive_ptr<c10d::Store>::reclaim_copy(&rendezvous_.store());
       const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(fmt::format("group/{}", fmt::join(ranks, ",")), store);
       groups_[ranks] = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, static_cast<int>(self - ranks.begin()), static_cast<int>(ranks.size()), options);
-      return {};
-    } catch (const std::exception& failure) {
-      return blame(ranks, "connecting", failure.what());
-    }
+    });
   }
 
   Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
     assert(tensor.is_contiguous());
-    try {
+    return waitFor(ranks, "adding up", [&] {
       std::vector<at::Tensor> tensors = {tensor};
       groups_.at(ranks)->allreduce(tensors)->wait(peerTimeout());
-      return {};
-    } catch (const std::exception& failure) {
-      return blame(ranks, "adding up", failure.what());
-    }
+    });
   }
 
  private:
@@ -81,17 +88,13 @@ class GlooComm final : public Comm {
     GlooTransfer(GlooComm& comm, std::string failure, int peer, bool isSend) : comm_(comm), failure_(std::move(failure)), peer_(peer), isSend_(isSend) {}
 
     Result<void> wait() override {
-      if (!failure_.empty()) return comm_.blame({peer_}, doing(), failure_);
-      try {
-        if (work_->wait(comm_.peerTimeout())) return {};
-        return comm_.blame({peer_}, doing(), "aborted");
-      } catch (const std::exception& failure) {
-        return comm_.blame({peer_}, doing(), failure.what());
-      }
+      return comm_.waitFor({peer_}, isSend_ ? "sending" : "receiving", [&] {
+        if (!failure_.empty()) throw std::runtime_error(failure_);
+        if (!work_->wait(comm_.peerTimeout())) throw std::runtime_error("aborted");
+      });
     }
 
    private:
-    const char* doing() const { return isSend_ ? "sending" : "receiving"; }
     GlooComm& comm_;
     WorkPointer work_;
     std::string failure_;  // it could not even be started
@@ -111,59 +114,85 @@ class GlooComm final : public Comm {
 
   std::chrono::milliseconds peerTimeout() const { return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds(options_.peerTimeout))); }
 
+  /// Runs an operation that waits for `peers`. What it throws becomes an Error that names who is to blame.
+  template <class Operation>
+  Result<void> waitFor(const std::vector<int>& peers, const char* doing, const Operation& operation) {
+    watch_.begin(peers);
+    try {
+      operation();
+    } catch (const std::exception& failure) {
+      watch_.giveUp();
+      return blame(peers, doing, failure.what());
+    }
+    watch_.end();
+    return {};
+  }
+
   /// True if the connection to a peer is closed: it has ended, or it has given us up.
-  bool isGone(int peer) {
+  bool isClosed(int peer) {
     if (!world_) return false;
     try {
       std::vector<at::Tensor> tensors = {at::empty({1})};
       world_->recv(tensors, peer, kProbeTag)->wait(kProbeTime);
       return false;
     } catch (const std::exception& failure) {
-      return std::string_view(failure.what()).find("imed out") == std::string_view::npos;
+      return !isTimeout(failure.what());
     }
   }
 
-  static std::string noteOf(int rank) { return fmt::format("left/{}", rank); }
-
-  /// Of the peers that an operation needed, the one that is to blame, in words. The first whose connection is closed and who left
-  /// no note; else the one that a note names; else all that did not answer.
-  Error blame(const std::vector<int>& peers, const char* doing, const std::string& cause) {
-    std::vector<std::string> silent;
-    std::optional<int> named;
-    for (const int peer : peers) {
-      if (peer == options_.rank) continue;
-      const auto note = parseNumber<int>(rendezvous_.peek(noteOf(peer)));
-      if (note && *note != options_.rank) named = *note;
-      else if (!note && isGone(peer)) return accuse(peer, fmt::format("ended or closed its connections while {} was {}", me(), doing), cause);
-      silent.push_back(options_.rankNames[static_cast<std::size_t>(peer)]);
-    }
-    if (named) return accuse(*named, fmt::format("failed first, as its peers say, while {} was {}", me(), doing), cause);
-    const int first = peers.front() == options_.rank ? peers.back() : peers.front();
-    Error error = accuse(first, fmt::format("did not answer {} within {:g} s while it was {}", me(), options_.peerTimeout.value, doing), cause);
-    error.where = fmt::format("{}", fmt::join(silent, ", "));
-    return error;
+  static bool isTimeout(const std::string& failure) {
+    const std::string text = lowerCase(failure);
+    return text.find("timed out") != std::string::npos || text.find("timeout") != std::string::npos;
   }
 
-  std::string me() const { return options_.rankNames[static_cast<std::size_t>(options_.rank)]; }
+  std::string nameOf(int rank) const { return options_.rankNames[static_cast<std::size_t>(rank)]; }
 
-  Error accuse(int culprit, std::string what, const std::string& cause) {
-    (void)rendezvous_.publish(noteOf(options_.rank), std::to_string(culprit));  // the store may be gone too
-    const std::string detail = cause.substr(0, cause.find('\n'));
-    return unreachable(options_.rankNames[static_cast<std::size_t>(culprit)], fmt::format("{} ({})", what, detail));
+  std::string namesOf(const std::vector<int>& ranks) const {
+    std::vector<std::string> names;
+    for (const int rank : ranks) {
+      if (rank != options_.rank) names.push_back(nameOf(rank));
+    }
+    constexpr std::size_t kShown = 4;
+    const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
+    names.resize(names.size() - more);
+    return fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+
+  /// Who is to blame for the failure of an operation that needed `peers`: whoever, in the chain of those who wait for each other,
+  /// waits for nobody; if connections were closed, only those whose is.
+  Error blame(const std::vector<int>& peers, const char* doing, const std::string& failure) {
+    notes_.waitingFor(peers);
+    std::vector<int> culprits = notes_.withoutNote(peers, kPatience);
+    const bool isSilence = isTimeout(failure);
+    if (!isSilence) {
+      const auto start = SteadyClock::now();
+      std::vector<int> closed;
+      for (const int rank : culprits) {
+        if (secondsSince(start) < kPatience && isClosed(rank)) closed.push_back(rank);
+      }
+      if (!closed.empty()) culprits = closed;
+    }
+    if (culprits.size() == 1) notes_.writeOff(culprits.front());
+    if (culprits.empty()) culprits = peers;
+    const std::string what = isSilence ? fmt::format("did not answer within {:g} s", options_.peerTimeout.value) : "ended or closed its connections";
+    const std::string detail = failure.substr(0, failure.find('\n'));
+    return unreachable(namesOf(culprits), fmt::format("{}; noticed by {} while {} ({})", what, nameOf(options_.rank), doing, detail));
   }
 
   Rendezvous& rendezvous_;
+  PeerNotes notes_;
   GlooOptions options_;
   std::shared_ptr<gloo::transport::Device> device_;
   std::vector<int> everyone_;
   std::map<std::vector<int>, Group> groups_;
   Group world_;
+  WaitWatch watch_;  // last: its thread ends before what it uses
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Comm>> connectGloo(Rendezvous& rendezvous, GlooOptions options) {
-  auto comm = std::make_unique<GlooComm>(rendezvous, std::move(options));
+Result<std::unique_ptr<Comm>> connectGloo(Rendezvous& rendezvous, PeerNotes notes, GlooOptions options) {
+  auto comm = std::make_unique<GlooComm>(rendezvous, std::move(notes), std::move(options));
   if (auto connected = comm->connect(); !connected) return connected.error();
   return std::unique_ptr<Comm>(std::move(comm));
 }

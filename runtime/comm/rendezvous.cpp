@@ -103,6 +103,14 @@ Result<std::string> Rendezvous::await(const std::string& name) {
   }
 }
 
+void Rendezvous::awaitAll(const std::vector<std::string>& names, Seconds patience) {
+  try {
+    state_->store->wait(names, toMilliseconds(patience));
+  } catch (const std::exception&) {
+    // Those that are missing show in peek().
+  }
+}
+
 std::string Rendezvous::peek(const std::string& name) {
   try {
     if (!state_->store->check({name})) return {};

@@ -36,6 +36,8 @@ class Rendezvous {
   [[nodiscard]] Result<void> publish(const std::string& name, const std::string& text);
   /// Waits until somebody has published `name`, at most the timeout.
   [[nodiscard]] Result<std::string> await(const std::string& name);
+  /// Waits until all of `names` are published, at most `patience`.
+  void awaitAll(const std::vector<std::string>& names, Seconds patience);
   /// The text if it is there already, else nothing: also when the store does not answer.
   [[nodiscard]] std::string peek(const std::string& name);
 

@@ -148,11 +148,11 @@ class Trainer {
 
 }  // namespace
 
-Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events, std::int64_t& lastStep) {
+Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events, std::atomic<std::int64_t>& lastStep) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
   for (lastStep = 0; lastStep < job.run.steps; ++lastStep) {
-    if (auto done = trainer.step(lastStep); !done) return done;
+    if (auto done = trainer.step(lastStep.load()); !done) return done;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -17,6 +18,8 @@
 
 namespace evenkeel {
 namespace {
+
+constexpr Seconds kNoteTimeout{5};
 
 class Worker {
  public:
@@ -37,28 +40,42 @@ class Worker {
     auto rendezvous = Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = job->startTimeout});
     if (!rendezvous) return rendezvous.error();
     if (auto agreed = agree(*rendezvous, agreementOf(*job, *samples), environment->rank, environment->worldSize); !agreed) return agreed;
-    auto comm = connectGloo(*rendezvous, {.rank = environment->rank,
+    auto forNotes = Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = kNoteTimeout});
+    if (!forNotes) return forNotes.error();
+    auto comm = connectGloo(*rendezvous, PeerNotes(*std::move(forNotes), environment->rank),
+                                         {.rank = environment->rank,
                                           .worldSize = environment->worldSize,
                                           .bindAddress = environment->trainAddress,
                                           .peerTimeout = job->peerTimeout,
-                                          .rankNames = namesOf(job->plan, devices)});
+                                          .rankNames = namesOf(job->plan, devices),
+                                          .onStuck = [this](const Error& error) { end(error); }});
     if (!comm) return comm.error();
     const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
-    events.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
-    if (auto trained = train(*job, **comm, *samples, events, lastStep); !trained) return trained;
+    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
+    if (auto trained = train(*job, **comm, *samples, events_, lastStep_); !trained) return trained;
     if (auto left = leaveTogether(*rendezvous, environment->rank, environment->worldSize); !left) return left;
-    events.write("finished", {{"steps", lastStep}});
+    events_.write("finished", {{"steps", lastStep_.load()}});
     ::_exit(0);
   }
 
-  EventWriter events{STDOUT_FILENO};
-  std::int64_t lastStep = 0;
+  /// The last words of this process. It does not unwind: broken connections would block.
+  [[noreturn]] void end(const Error& error) {
+    while (hasEnded_.exchange(true)) ::pause();  // another thread is saying them
+    events_.failed(error.text(), lastStep_, error.code == Error::Code::Unreachable ? Cause::Peer : Cause::Own);
+    fmt::print(stderr, "evenkeel-worker: {}\n", error.text());
+    std::fflush(stderr);
+    ::_exit(1);
+  }
 
  private:
+  EventWriter events_{STDOUT_FILENO};
+  std::atomic<std::int64_t> lastStep_ = 0;  // also read by the thread that ends a stuck process
+  std::atomic<bool> hasEnded_ = false;
+
   void warnIfSlow() {
     const double gflops = measureGemmGflops();
     if (gflops >= kSlowGemmGflops) return;
-    events.warning(fmt::format("matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
+    events_.warning(fmt::format("matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
   }
 
   static Agreement agreementOf(const Job& job, const ByteSamples& samples) {
@@ -88,17 +105,11 @@ class Worker {
 void runWorker(const std::filesystem::path& jobFile) {
   std::signal(SIGPIPE, SIG_IGN);
   Worker worker;
-  Error error;
   try {
-    // On success run() ends the process itself.
-    error = worker.run(jobFile).error();
+    worker.end(worker.run(jobFile).error());  // on success run() has ended the process
   } catch (const std::exception& failure) {
-    error = failed("worker", failure.what());
+    worker.end(failed("worker", failure.what()));
   }
-  worker.events.failed(error.text(), worker.lastStep, error.code == Error::Code::Unreachable ? Cause::Peer : Cause::Own);
-  fmt::print(stderr, "evenkeel-worker: {}\n", error.text());
-  std::fflush(stderr);
-  ::_exit(1);
 }
 
 }  // namespace evenkeel

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -23,9 +24,9 @@ using Clock = std::chrono::steady_clock;
 Json jobJson(const JobText& job, const std::filesystem::path& data) {
   Run run;
   run.steps = job.steps;
-  run.seed = job.seed;
   run.learningRate.warmupSteps = 3;
-  run.learningRate.peak = 1e-2;
+  run.learningRate.peak = job.learningRate;
+  run.weightDecay = job.weightDecay;
   return {{"format", "evenkeel.job/1"},
           {"run_id", "test"},
           {"plan", toJson(job.plan)},
@@ -73,12 +74,12 @@ const Json* RankOutcome::last(const std::string& event) const {
   return nullptr;
 }
 
-std::vector<double> RankOutcome::losses() const {
-  std::vector<double> losses;
+std::vector<double> RankOutcome::ofSteps(const std::string& field) const {
+  std::vector<double> numbers;
   for (const Json& line : events) {
-    if (line.value("event", "") == "step") losses.push_back(line.at("loss").get<double>());
+    if (line.value("event", "") == "step") numbers.push_back(line.at(field).get<double>());
   }
-  return losses;
+  return numbers;
 }
 
 WorkerRun::WorkerRun(const std::vector<JobText>& jobs) : jobs_(jobs) {
@@ -225,6 +226,14 @@ bool WorkerRun::awaitStep(int rank, std::int64_t steps) {
   };
   pump([&] { return hasThem() || !process.isOpen(); }, Clock::now() + std::chrono::seconds(60));
   return hasThem();
+}
+
+bool WorkerRun::awaitEnd(const std::vector<int>& ranks) {
+  const auto haveEnded = [&] {
+    return std::ranges::none_of(ranks, [&](int rank) { return processes_.at(static_cast<std::size_t>(rank)).isOpen(); });
+  };
+  pump(haveEnded, Clock::now() + std::chrono::seconds(100));
+  return haveEnded();
 }
 
 void WorkerRun::signal(int rank, int number) { ::kill(processes_.at(static_cast<std::size_t>(rank)).pid, number); }

@@ -20,7 +20,7 @@ struct JobText {
   std::int64_t steps = 20;
   std::string data;  // empty: trainingText()
   double peerSeconds = 30, startSeconds = 60;
-  std::uint64_t seed = 1;
+  double learningRate = 1e-2, weightDecay = 0.1;
 };
 
 /// Some kilobytes of ASCII text with structure to learn.
@@ -34,7 +34,8 @@ struct RankOutcome {
   std::chrono::steady_clock::time_point ended;
 
   [[nodiscard]] const Json* last(const std::string& event) const;  // null: there is none
-  [[nodiscard]] std::vector<double> losses() const;
+  /// A number of every step, for example "loss".
+  [[nodiscard]] std::vector<double> ofSteps(const std::string& field) const;
 };
 
 /// Real workers, one process a rank, with a real store, as the agent would start them. Everything that is still running when this
@@ -57,6 +58,8 @@ class WorkerRun {
 
   /// Returns once rank `rank` has reported `steps` steps; false: it ended before, or 60 s passed.
   [[nodiscard]] bool awaitStep(int rank, std::int64_t steps);
+  /// Returns once these ranks have ended; false: 100 s passed.
+  [[nodiscard]] bool awaitEnd(const std::vector<int>& ranks);
   void signal(int rank, int number);
   /// Waits for all ranks; what still runs after `limit` is killed and says so in its log.
   std::vector<RankOutcome> finish(std::chrono::seconds limit = std::chrono::seconds(100));

@@ -85,7 +85,7 @@ class EthSearch {
     }
     std::vector<std::optional<PipelineChoice>> found(missing.size());
     session_.parallel(missing.size(), [&](std::size_t i) {
-      found[i] = stages_.best(missing[i].composition, missing[i].localBatch, missing[i].pipelines);
+      found[i] = stages_.best(missing[i].composition, missing[i].localBatch, missing[i].pipelines, Care::Estimate);
     });
     for (std::size_t i = 0; i < missing.size(); ++i) cache_[missing[i]] = std::move(found[i]);
   }
@@ -192,7 +192,7 @@ class EthSearch {
     std::map<std::pair<Composition, std::int64_t>, std::optional<PipelineChoice>> found;
     for (std::size_t p = 0; p < now.choices.size(); ++p) {
       const auto [entry, isNew] = found.try_emplace({now.compositions[p], now.batches[p]});
-      if (isNew) entry->second = stages_.best(now.compositions[p], now.batches[p], pipelines);
+      if (isNew) entry->second = stages_.best(now.compositions[p], now.batches[p], pipelines, Care::Thorough);
       if (!entry->second) return {};
       now.choices[p] = *entry->second;
     }

@@ -12,10 +12,13 @@ namespace evenkeel {
 namespace {
 
 constexpr Seconds kForever{std::numeric_limits<double>::infinity()};
-/// Configurations whose closed form is within this factor of the best are compared further: it is that far from the simulation.
-constexpr double kClosedFormSlack = 1.15;
-constexpr std::size_t kSimulated = 8;
-constexpr double kPaceTolerance = 5e-4;
+struct Effort {
+  double slack;           // configurations whose closed form is within this factor of the best are compared further
+  std::size_t simulated;  // so many of them
+  double tolerance;       // of the bottleneck
+};
+/// The closed form is easily 15 % off the simulation.
+constexpr Effort kThorough{1.15, 8, 5e-4}, kEstimate{1.02, 3, 4e-3};
 /// Replicas inside a stage, for pipelines of at most two types; with more types the choices multiply.
 constexpr int kMostDp = 8;
 constexpr std::size_t kMostTypesWithDp = 2, kMostTypesInAnyOrder = 3;
@@ -121,6 +124,20 @@ double StageSearch::power(const Composition& composition) const {
   return sum;
 }
 
+bool StageSearch::mayHold(const Composition& composition, int pipelines) const {
+  const Training& training = model_.training();
+  const std::int64_t parameters = storedParameters(model_.model(), 0, model_.model().unitCount());
+  const std::int64_t sharded = parameters / (pipelines - 1 + kMostDp);
+  const std::int64_t bytes = parameters * bytesOf(training.precision) +
+                             (training.zeroStage >= 2 ? sharded : parameters) * gradientBytesPerParameter() +
+                             (training.zeroStage >= 1 ? sharded : parameters) * optimizerBytesPerParameter(training.precision);
+  Bytes memory;
+  for (std::size_t t = 0; t < composition.size(); ++t) {
+    memory += std::int64_t{composition[t]} * (model_.capacityOf(types_[t].kind) - model_.reservedOf(types_[t].kind));
+  }
+  return Bytes{bytes} <= memory;
+}
+
 std::vector<StageSearch::Attempt> StageSearch::attempts(const Composition& composition, std::int64_t localBatch) {
   std::vector<int> order;
   for (std::size_t t = 0; t < composition.size(); ++t) {
@@ -202,7 +219,8 @@ Seconds StageSearch::sendTime(const Run& from, const Run& to, int samples) const
   return std::max(a.nic.latency, b.nic.latency) + Seconds{share * static_cast<double>(perSample) / bandwidth.value};
 }
 
-std::optional<PipelineChoice> StageSearch::cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines, Seconds limit) {
+std::optional<PipelineChoice> StageSearch::cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines, Seconds limit,
+                                                   double tolerance) {
   std::vector<Run> runOfStage;
   for (const Run& run : attempt.runs) runOfStage.insert(runOfStage.end(), static_cast<std::size_t>(run.stages), run);
   const std::int64_t microBatches = (localBatch + attempt.microBatch - 1) / attempt.microBatch;
@@ -219,7 +237,7 @@ std::optional<PipelineChoice> StageSearch::cutBest(const Attempt& attempt, std::
   const Seconds mostPace = further > 0 ? (limit - attempt.leastFill) / further : kForever;
   if (!cut.run(mostPace)) return std::nullopt;
   Seconds low = attempt.leastPace, high = cut.pace();
-  while (high - low > kPaceTolerance * high) {
+  while (high - low > tolerance * high) {
     const Seconds middle = 0.5 * (low + high);
     if (cut.run(middle)) high = std::min(middle, cut.pace());
     else low = middle;
@@ -273,21 +291,23 @@ void StageSearch::fitToSimulation(PipelineChoice& choice, std::int64_t localBatc
   choice.fill = simulated(seen, true) - static_cast<double>(seen - 1) * choice.pace;
 }
 
-std::optional<PipelineChoice> StageSearch::best(const Composition& composition, std::int64_t localBatch, int pipelines) {
+std::optional<PipelineChoice> StageSearch::best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care) {
+  const Effort& effort = care == Care::Thorough ? kThorough : kEstimate;
+  if (!mayHold(composition, pipelines)) return std::nullopt;
   std::vector<std::pair<Seconds, PipelineChoice>> found;  // by closed form
   Seconds least = kForever;
   const std::vector<Attempt> tries = attempts(composition, localBatch);
   for (const Attempt& attempt : tries) {
     if (stopped_()) return std::nullopt;
-    if (attempt.atLeast > kClosedFormSlack * least) break;
-    auto choice = cutBest(attempt, localBatch, pipelines, kClosedFormSlack * least);
+    if (attempt.atLeast > effort.slack * least) break;
+    auto choice = cutBest(attempt, localBatch, pipelines, effort.slack * least, effort.tolerance);
     if (!choice) continue;
     const Seconds time = choice->fill + (static_cast<double>(localBatch) / choice->microBatch - 1.0) * choice->pace;
     least = std::min(least, time);
     found.emplace_back(time, std::move(*choice));
   }
   std::ranges::stable_sort(found, {}, &std::pair<Seconds, PipelineChoice>::first);
-  found.resize(std::min(found.size(), kSimulated));
+  found.resize(std::min(found.size(), effort.simulated));
   std::optional<PipelineChoice> best;
   Seconds bestTime = kForever;
   for (auto& [closed, choice] : found) {

@@ -38,6 +38,9 @@ struct PipelineChoice {
   [[nodiscard]] Seconds time(std::int64_t microBatches) const { return fill + static_cast<double>(microBatches - 1) * pace; }
 };
 
+/// How long a configuration is looked for: an estimate ranks groupings, what is built deserves more.
+enum class Care { Estimate, Thorough };
+
 /// The best configuration of one pipeline (algorithms.md 5.1, 2 and 3): order of the types, tp and dp of each, micro-batch, cuts and
 /// recomputation. Stages are cut by the least bottleneck that the memory allows; configurations are compared by the closed form, the
 /// best few by simulation.
@@ -49,7 +52,7 @@ class StageSearch {
   [[nodiscard]] int typeOf(DeviceId device) const;
 
   /// `pipelines`: how many pipelines the plan has, at least (ZeRO shards over them). None: nothing fits, or stopped. Thread-safe.
-  [[nodiscard]] std::optional<PipelineChoice> best(const Composition& composition, std::int64_t localBatch, int pipelines);
+  [[nodiscard]] std::optional<PipelineChoice> best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care);
 
   [[nodiscard]] StageTables& tables() { return tables_; }
   /// FLOP/s of a composition: its share of the batch at first.
@@ -68,12 +71,15 @@ class StageSearch {
   /// Stages cut for one attempt.
   struct Cut;
 
+  /// False: not even the parameters fit into all of the composition's memory.
+  [[nodiscard]] bool mayHold(const Composition& composition, int pipelines) const;
   [[nodiscard]] std::vector<Attempt> attempts(const Composition& composition, std::int64_t localBatch);
   void addRuns(const Composition& composition, const std::vector<int>& order, std::int64_t localBatch, std::vector<Run>& runs,
                std::vector<Attempt>& out);
   void addAttempts(const std::vector<Run>& runs, std::int64_t localBatch, std::vector<Attempt>& out);
   [[nodiscard]] Seconds sendTime(const Run& from, const Run& to, int samples) const;
-  [[nodiscard]] std::optional<PipelineChoice> cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines, Seconds limit);
+  [[nodiscard]] std::optional<PipelineChoice> cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines, Seconds limit,
+                                                      double tolerance);
   [[nodiscard]] PipelineTimes timesOf(const PipelineChoice& choice, std::int64_t localBatch);
   void fitToSimulation(PipelineChoice& choice, std::int64_t localBatch);
 

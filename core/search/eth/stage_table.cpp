@@ -18,8 +18,12 @@ StageTable::StageTable(const CostModel& model, int kind, int tp, std::int64_t sa
 }
 
 StageTable::Level StageTable::levelOf(OpSet ops) const {
-  Level level{ops, {}};
+  Level level{ops, {}, {{}}};
   for (int k = 0; k < 4; ++k) level.units[static_cast<std::size_t>(k)] = unitCost(costs_, static_cast<UnitKind>(k), ops);
+  for (int unit = 0; unit < unitCount_; ++unit) {
+    const UnitCost& cost = level.units[static_cast<std::size_t>(model_.model().unitKind(unit))];
+    level.timeBefore.push_back(level.timeBefore.back() + cost.forward + cost.backward);
+  }
   return level;
 }
 
@@ -82,11 +86,8 @@ Seconds StageTable::backward(std::span<const LevelRange> parts) const {
 }
 
 Seconds StageTable::time(LevelRange part) const {
-  const std::array<int, 4> count = counts(part.units);
-  const auto& units = levels_[static_cast<std::size_t>(part.level)].units;
-  Seconds sum;
-  for (std::size_t k = 0; k < 4; ++k) sum += static_cast<double>(count[k]) * (units[k].forward + units[k].backward);
-  return sum;
+  const std::vector<Seconds>& before = levels_[static_cast<std::size_t>(part.level)].timeBefore;
+  return before[static_cast<std::size_t>(part.units.last)] - before[static_cast<std::size_t>(part.units.first)];
 }
 
 Seconds StageTable::layerTime() const {
@@ -121,11 +122,19 @@ bool StageTable::fits(std::span<const LevelRange> parts, int inFlight, int holde
 }
 
 int StageTable::lastUnit(int first, int most, int level, Seconds pace, int inFlight, int holders, bool alone) const {
-  int low = first, high = most;  // [first, low) is fine
+  const std::vector<Seconds>& before = levels_[static_cast<std::size_t>(level)].timeBefore;
+  const auto inTime = std::upper_bound(before.begin() + first, before.begin() + most + 1, before[static_cast<std::size_t>(first)] + pace);
+  int low = first, high = static_cast<int>(inTime - before.begin()) - 1;
+  if (high <= first) return first;
+  const auto fitsUntil = [&](int last) {
+    const LevelRange part{{first, last}, level};
+    return fits({&part, 1}, inFlight, holders, alone);
+  };
+  if (fitsUntil(high)) return high;
+  --high;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
-    const LevelRange part{{first, middle}, level};
-    if (time(part) <= pace && fits({&part, 1}, inFlight, holders, alone)) low = middle;
+    if (fitsUntil(middle)) low = middle;
     else high = middle - 1;
   }
   return low;
