@@ -18,6 +18,10 @@ int main(int argc, char** argv) {
   ProjectDocument document(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/recovery"));
   MainWindow window(document);
   window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
+  // --- cluster page
+  // --- model page
+  // --- plan, compare pages
+  // --- run page
   window.restoreLayout();
   window.enter(Mode::Start);
   window.show();
