@@ -3,6 +3,7 @@
 #include <QSettings>
 #include <QStandardPaths>
 
+#include "app/gui/model/model_page.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/window/main_window.h"
@@ -19,7 +20,7 @@ int main(int argc, char** argv) {
   MainWindow window(document);
   window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
   // --- cluster page
-  // --- model page
+  window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
   // --- plan, compare pages
   // --- run page
   window.restoreLayout();
