@@ -159,8 +159,8 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
     const DeviceId device = stage.devices[closestLack_->replica * static_cast<std::size_t>(stage.tp)];
     return infeasible(fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage), model_.cluster().typeOf(device).name,
                                   model_.cluster().nameOf(device)),
-                      fmt::format("lacks {:.2f} GiB in the layout that comes closest, of all micro-batches and recomputations",
-                                  gib(closestLack_->lack)));
+                      fmt::format("lacks {:.2f} GiB {} in the layout that comes closest", gib(closestLack_->lack),
+                                  limitsOf(task_.problem).recompute ? "even with full recomputation" : "even with micro-batches of 1"));
   }
   Evaluation evaluation = evaluate(model_, planOf(std::move(incumbent_)), lowerBound_, false);
   assert(evaluation.valid());

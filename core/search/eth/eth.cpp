@@ -2,6 +2,7 @@
 #include "core/search/eth/eth.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -33,12 +34,6 @@ struct CacheKey {
   auto operator<=>(const CacheKey&) const = default;
 };
 
-int powerOfTwoBelow(int n) {
-  int power = 1;
-  while (2 * power <= n) power *= 2;
-  return power;
-}
-
 class EthSearch {
  public:
   EthSearch(SearchSession& session, int mostPipelines)
@@ -53,12 +48,15 @@ class EthSearch {
   }
 
   void run() {
+    if (session_.stopped()) return;
     session_.phase("groups");
     std::vector<Grouping> candidates = groupings(stages_.types(), mostPipelines_);
     session_.phase("stages");
     fillCache(candidates);
+    if (session_.stopped()) return;
     session_.phase("dynamic programming");
     addContiguous(candidates);
+    if (session_.stopped()) return;
     session_.phase("balance");
     refine(candidates);
     session_.phase("polish");
@@ -71,13 +69,15 @@ class EthSearch {
     const double share = static_cast<double>(problem_.training.globalBatch) * stages_.power(composition) / power_;
     const auto batch = std::clamp<std::int64_t>(std::llround(share), 1, problem_.training.globalBatch);
     // Without sharded state the number of pipelines changes nothing.
-    return {composition, batch, problem_.training.zeroStage > 0 ? powerOfTwoBelow(pipelines) : 1};
+    return {composition, batch, problem_.training.zeroStage > 0 ? static_cast<int>(std::bit_floor(static_cast<unsigned>(pipelines))) : 1};
   }
 
   void fillCache(const std::vector<Grouping>& all) {
     std::vector<CacheKey> missing;
     for (const Grouping& grouping : all) {
-      for (const Composition& composition : grouping) {
+      for (std::size_t i = 0; i < grouping.size(); ++i) {
+        const Composition& composition = grouping[i];
+        if (i > 0 && composition == grouping[i - 1]) continue;  // sorted: equal ones are neighbours
         CacheKey key = keyOf(composition, static_cast<int>(grouping.size()));
         if (cache_.emplace(key, std::nullopt).second) missing.push_back(std::move(key));
         else session_.countCached(1);
@@ -161,14 +161,16 @@ class EthSearch {
     std::vector<PipelineChoice> choices;
     std::vector<Composition> compositions;
     std::vector<std::int64_t> batches;
-    Seconds time;
+    Seconds time;  // of the slowest pipeline, and of the sync, about
   };
 
   std::optional<Balanced> balanced(const Grouping& grouping) const {
     std::vector<const PipelineChoice*> choices;
     std::vector<const Composition*> compositions;
-    for (const Composition& composition : grouping) {
-      const PipelineChoice* choice = cached(composition, static_cast<int>(grouping.size()));
+    const PipelineChoice* choice = nullptr;
+    for (std::size_t i = 0; i < grouping.size(); ++i) {
+      const Composition& composition = grouping[i];
+      if (i == 0 || composition != grouping[i - 1]) choice = cached(composition, static_cast<int>(grouping.size()));
       if (!choice) continue;  // these devices stay idle
       choices.push_back(choice);
       compositions.push_back(&composition);
@@ -182,6 +184,10 @@ class EthSearch {
       result.compositions.push_back(*compositions[p]);
       result.batches.push_back(balance.batches[p]);
     }
+    // Without it a thousand small pipelines look best, and then sync the whole model each.
+    Seconds sync;
+    for (const PipelineChoice& taken : result.choices) sync = std::max(sync, stages_.syncEstimate(taken, static_cast<int>(result.choices.size())));
+    result.time += sync;
     return result;
   }
 

@@ -291,6 +291,25 @@ void StageSearch::fitToSimulation(PipelineChoice& choice, std::int64_t localBatc
   choice.fill = simulated(seen, true) - static_cast<double>(seen - 1) * choice.pace;
 }
 
+Seconds StageSearch::syncEstimate(const PipelineChoice& choice, int pipelines) const {
+  if (pipelines < 2) return {};
+  const Training& training = model_.training();
+  const std::int64_t bytes = gradientBytesPerParameter() + (training.zeroStage >= 1 ? bytesOf(training.precision) : gradientBytesPerParameter());
+  const double others = pipelines - 1;
+  Seconds longest;
+  for (const StageChoice& stage : choice.stages) {
+    const TypeFigures& type = types_[static_cast<std::size_t>(stage.type)];
+    const bool oneNode = model_.cluster().nodes.size() == 1;
+    const LinkSpec& link = oneNode ? type.intra : type.nic;
+    const UnitRange units = stage.units();
+    const double held = static_cast<double>(storedParameters(model_.model(), units.first, units.last)) / stage.tp;
+    const double sharing = oneNode || type.nicPerDevice ? 1.0 : type.mostPerNode;
+    longest = std::max(longest, Seconds{held * static_cast<double>(bytes) * sharing * others / pipelines / link.bandwidth.value} +
+                                    2.0 * others * link.latency);
+  }
+  return longest;
+}
+
 std::optional<PipelineChoice> StageSearch::best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care) {
   const Effort& effort = care == Care::Thorough ? kThorough : kEstimate;
   if (!mayHold(composition, pipelines)) return std::nullopt;

@@ -54,6 +54,9 @@ class StageSearch {
   /// `pipelines`: how many pipelines the plan has, at least (ZeRO shards over them). None: nothing fits, or stopped. Thread-safe.
   [[nodiscard]] std::optional<PipelineChoice> best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care);
 
+  /// Gradient sync of the choice's fullest device among so many pipelines, about: its parameters over its node's way out.
+  [[nodiscard]] Seconds syncEstimate(const PipelineChoice& choice, int pipelines) const;
+
   [[nodiscard]] StageTables& tables() { return tables_; }
   /// FLOP/s of a composition: its share of the batch at first.
   [[nodiscard]] double power(const Composition& composition) const;
