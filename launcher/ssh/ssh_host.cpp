@@ -34,9 +34,12 @@ class Loop {
   }
   void unwatch(int fd) { ::ssh_event_remove_fd(event_, fd); }
   /// False if the connection is gone.
-  bool turn(int timeout) { return ::ssh_event_dopoll(event_, timeout) != SSH_ERROR && ::ssh_is_connected(session_) != 0; }
+  bool turn(int timeout) { return isConnected() && ::ssh_event_dopoll(event_, timeout) != SSH_ERROR && isConnected(); }
 
  private:
+  /// After a failed write libssh closes its socket and calls the session connected all the same.
+  [[nodiscard]] bool isConnected() const { return ::ssh_is_connected(session_) != 0 && ::ssh_get_fd(session_) >= 0; }
+
   ssh_session session_;
   ssh_event event_;
 };
