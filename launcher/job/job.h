@@ -85,8 +85,9 @@ class Launcher {
  public:
   /// Opens (or makes) the run history: $XDG_DATA_HOME/evenkeel/runs.sqlite, by default under ~/.local/share.
   [[nodiscard]] static Result<Launcher> open();
-  /// The same elsewhere and with other hosts, for tests.
-  [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory, Connector connect);
+  /// The same with other folders (history; packed training text) and other hosts, for tests.
+  [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory, const std::filesystem::path& cacheDirectory,
+                                             Connector connect);
   Launcher(Launcher&&) noexcept;
   Launcher& operator=(Launcher&&) noexcept;
   ~Launcher();
@@ -119,12 +120,13 @@ class Launcher {
   /// The last bytes of what a rank wrote to its log.
   [[nodiscard]] Result<std::string> logOf(const std::string& run, int rank, std::size_t mostBytes = std::size_t{1} << 20U);
 
-  /// The ranks of a run: 0 to worldSize - 1.
+  /// The number of ranks of a run.
   [[nodiscard]] Result<int> worldSizeOf(const std::string& run);
 
  private:
-  Launcher(std::unique_ptr<RunHistory> history, Connector connect);
+  Launcher(std::unique_ptr<RunHistory> history, std::filesystem::path cacheDirectory, Connector connect);
   std::unique_ptr<RunHistory> history_;
+  std::filesystem::path cacheDirectory_;  // of this machine
   Connector connect_;
 };
 

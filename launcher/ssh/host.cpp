@@ -114,7 +114,7 @@ Result<void> upload(Host& host, const Upload& upload, std::stop_token stop) {
   };
   // The part is named after the shell's process, so that two uploads of one file do not meet; it never outlives its shell.
   const std::string script =
-      "umask 077; part=$1.$$.part; trap 'rm -f -- \"$part\"' EXIT\n"
+      "umask 077; part=$1.$$.part; mkdir -p -- \"${1%/*}\" || exit 1; trap 'rm -f -- \"$part\"' EXIT\n"
       "cat > \"$part\" || exit 1\n"
       "sum=$(sha256sum < \"$part\") || exit 1\n"
       "[ \"${sum%% *}\" = \"$2\" ] || { echo 'what arrived has another checksum' >&2; exit 1; }\n"

@@ -77,7 +77,7 @@ class Host {
 struct Upload {
   std::string bytes;                   // the content, unless file is given
   std::string file;                    // a file of this machine
-  std::string path;                    // where it goes; its directory exists
+  std::string path;                    // absolute; folders that lack on the way are made, mode 0700
   std::string sha256;                  // of the content; empty: computed from it
   bool isProgram = false;              // mode 0700, else 0600
   std::chrono::milliseconds silence{60'000};
