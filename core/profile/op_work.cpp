@@ -7,9 +7,10 @@
 namespace evenkeel {
 namespace {
 
-constexpr std::int64_t kMaskBytes = 1;     // of a dropout mask, per element
-constexpr std::int64_t kFloatBytes = 4;    // softmax and loss over the vocabulary are computed in fp32
-/// A fused attention kernel computes the scores again in its backward: 5 products where the forward had 2 (FlashAttention-2, 2023).
+constexpr std::int64_t kMaskBytes = 1;   // of a dropout mask, per element
+constexpr std::int64_t kFloatBytes = 4;  // softmax and loss over the vocabulary are computed in fp32
+/// A fused attention kernel computes the scores again in its backward: 5 products where the forward had 2 (FlashAttention-2,
+/// 2023).
 constexpr double kFusedBackward = 2.5;
 
 /// Sizes in elements on one device of the tp group.
@@ -87,7 +88,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       work.parameters = s.vocab * s.hidden + (model.position == Position::Learned ? model.context * s.hidden : 0);
       work.forwardTraffic = 4 * s.residual();
       if (keepsMask) work.saved = of(s.tokens * s.hidden, kMaskBytes);
-      work.input = of(s.tokens, 8);  // token numbers
+      work.input = of(s.tokens, 8);                                         // token numbers
       work.transient = 2 * s.residual() + of(s.vocab * s.hidden, s.bytes);  // the table's gradient before it is added
       work.forwardReduced = reduced;
       break;

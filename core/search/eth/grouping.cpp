@@ -147,7 +147,9 @@ class Groupings {
 
 }  // namespace
 
-std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines) { return Groupings(types, mostPipelines).run(); }
+std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines) {
+  return Groupings(types, mostPipelines).run();
+}
 
 DeviceOrder::DeviceOrder(const std::vector<TypeFigures>& types) : typeCount_(types.size()) {
   int total = 0;
@@ -160,7 +162,8 @@ DeviceOrder::DeviceOrder(const std::vector<TypeFigures>& types) : typeCount_(typ
 
 Composition DeviceOrder::range(int first, int last) const {
   Composition composition(typeCount_, 0);
-  for (int block = first; block < last; ++block) composition[static_cast<std::size_t>(typeOfBlock_[static_cast<std::size_t>(block)])] += blockSize_;
+  for (int block = first; block < last; ++block)
+    composition[static_cast<std::size_t>(typeOfBlock_[static_cast<std::size_t>(block)])] += blockSize_;
   return composition;
 }
 
