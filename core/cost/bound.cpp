@@ -61,7 +61,8 @@ Seconds problemLowerBound(const CostModel& model) {
       double fastest = 0;
       for (std::size_t op = 0; op < perModel.size(); ++op) {
         if (reference.best[op] <= 0) continue;
-        fastest = kind.best[op] > 0 ? std::max(fastest, reference.best[op] / kind.best[op]) : std::numeric_limits<double>::infinity();
+        fastest =
+            kind.best[op] > 0 ? std::max(fastest, reference.best[op] / kind.best[op]) : std::numeric_limits<double>::infinity();
       }
       rate += kind.devices * fastest;
     }

@@ -20,7 +20,8 @@ CostModel::CostModel(const Cluster& cluster, const Model& model, const Training&
       if (found != kinds_.end()) continue;
       Kind kind{device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)], {}, {}};
       kind.type.intra = node.intra;
-      kind.capacity = {static_cast<std::int64_t>(std::floor(static_cast<double>(kind.type.memory.value) * (1.0 - kMemoryReserve)))};
+      kind.capacity = {
+          static_cast<std::int64_t>(std::floor(static_cast<double>(kind.type.memory.value) * (1.0 - kMemoryReserve)))};
       kind.reserved = profile.reserved(kind.type);
       kinds_.push_back(std::move(kind));
     }

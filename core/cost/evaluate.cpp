@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cassert>
+#include <cmath>
 
 #include "core/cost/bound.h"
 #include "core/cost/memory.h"
@@ -42,7 +42,8 @@ class Simulations {
 
 class Evaluator {
  public:
-  Evaluator(const CostModel& model, Plan plan, bool withTimeline) : model_(model), withTimeline_(withTimeline), simulations_(withTimeline) {
+  Evaluator(const CostModel& model, Plan plan, bool withTimeline)
+      : model_(model), withTimeline_(withTimeline), simulations_(withTimeline) {
     out_.plan = std::move(plan);
   }
 
@@ -61,9 +62,12 @@ class Evaluator {
       const Simulations::Entry& entry = simulations_.of(pipelineTimes(model_, pipeline));
       for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
         const StageTime& time = entry.times.full[s];
-        pipeline.stages[s].predicted = StagePrediction{
-            .forward = time.forward, .backward = time.backward, .send = time.send,
-            .inFlight = inFlightMicroBatches(s, pipeline.stages.size(), pipeline.microBatchCount()), .memory = {}};
+        pipeline.stages[s].predicted =
+            StagePrediction{.forward = time.forward,
+                            .backward = time.backward,
+                            .send = time.send,
+                            .inFlight = inFlightMicroBatches(s, pipeline.stages.size(), pipeline.microBatchCount()),
+                            .memory = {}};
       }
       pipeline.predictedTime = entry.simulation.time;
       pipeline.bubbleFraction = entry.simulation.bubbleFraction;
@@ -108,13 +112,15 @@ class Evaluator {
     const DeviceId device = stage.devices[replica * static_cast<std::size_t>(stage.tp)];
     const MemoryUse& use = stage.predicted->memory;
     std::string remedy;
-    if (use.activations > lack && pipeline.microBatch > 1) remedy = fmt::format("train micro-batches of {}", pipeline.microBatch / 2);
+    if (use.activations > lack && pipeline.microBatch > 1)
+      remedy = fmt::format("train micro-batches of {}", pipeline.microBatch / 2);
     else if (use.activations > lack && stage.recompute.empty()) remedy = "recompute its attention";
     else if (stage.units.size() > 1) remedy = "move units to another stage";
     else remedy = "raise its tensor parallelism";
-    out_.violations.push_back({fmt::format("{}, {} {}", placeOf(p, s), out_.plan.cluster.typeOf(device).name, out_.plan.cluster.nameOf(device)),
-                               fmt::format("needs {:.2f} GiB of {:.2f}: lacks {:.2f} GiB", gib(use.total()), gib(use.capacity), gib(lack)),
-                               std::move(remedy)});
+    out_.violations.push_back(
+        {fmt::format("{}, {} {}", placeOf(p, s), out_.plan.cluster.typeOf(device).name, out_.plan.cluster.nameOf(device)),
+         fmt::format("needs {:.2f} GiB of {:.2f}: lacks {:.2f} GiB", gib(use.total()), gib(use.capacity), gib(lack)),
+         std::move(remedy)});
   }
 
   void predictPlan(Seconds lowerBound) {
@@ -165,7 +171,8 @@ class Evaluator {
       auto& spans = out_.timeline.spans;
       if (end < slowest_) spans.push_back({Span::Kind::Wait, lane, -1, end, slowest_, slowestLane});
       if (predicted.sync > Seconds{}) spans.push_back({Span::Kind::Sync, lane, -1, slowest_, synced, -1});
-      if (predicted.optimizer > Seconds{}) spans.push_back({Span::Kind::Optimizer, lane, -1, synced, synced + predicted.optimizer, -1});
+      if (predicted.optimizer > Seconds{})
+        spans.push_back({Span::Kind::Optimizer, lane, -1, synced, synced + predicted.optimizer, -1});
     }
   }
 
@@ -216,7 +223,8 @@ std::optional<MemoryLack> worstLack(const CostModel& model, std::span<const Pipe
 Seconds iterationTime(const CostModel& model, std::span<const Pipeline> pipelines) {
   Simulations simulations(false);
   Seconds slowest;
-  for (const Pipeline& pipeline : pipelines) slowest = std::max(slowest, simulations.of(pipelineTimes(model, pipeline)).simulation.time);
+  for (const Pipeline& pipeline : pipelines)
+    slowest = std::max(slowest, simulations.of(pipelineTimes(model, pipeline)).simulation.time);
   const SyncTime sync = syncTime(model, pipelines);
   return slowest + sync.sync + sync.optimizer;
 }

@@ -16,9 +16,9 @@ namespace evenkeel {
 struct Evaluation {
   /// Of shape, or, where the shape is right, of memory. Where the shape is wrong nothing below is filled.
   std::vector<Violation> violations;
-  Plan plan;                   // as given, with every `predicted` filled
-  Seconds closedForm;          // slowest pipeline by the closed form + sync + optimizer
-  double bubbleFraction = 0;   // waiting of all used devices until the slowest pipeline is done
+  Plan plan;                                         // as given, with every `predicted` filled
+  Seconds closedForm;                                // slowest pipeline by the closed form + sync + optimizer
+  double bubbleFraction = 0;                         // waiting of all used devices until the slowest pipeline is done
   std::map<DeviceId, Bytes> peakBytes;               // of every used device
   std::vector<std::vector<StageActivity>> activity;  // [pipeline][stage]
   Timeline timeline;                                 // one lane per stage; empty unless asked for
@@ -38,7 +38,8 @@ struct MemoryLack {
 };
 [[nodiscard]] std::optional<MemoryLack> worstLack(const CostModel& model, std::span<const Pipeline> pipelines);
 
-/// The reported iteration time alone, for searches: pipelines simulated (equal ones once) + sync + optimizer. The shape must be valid.
+/// The reported iteration time alone, for searches: pipelines simulated (equal ones once) + sync + optimizer. The shape must be
+/// valid.
 [[nodiscard]] Seconds iterationTime(const CostModel& model, std::span<const Pipeline> pipelines);
 
 }  // namespace evenkeel

@@ -82,8 +82,8 @@ class PlanMemory {
 
   const CostModel& model_;
   std::span<const Pipeline> pipelines_;
-  std::vector<int> holders_;                        // of each unit: devices with the same slice of it
-  std::vector<std::vector<std::int64_t>> padded_;   // [pipeline][stage], with device-wise sync
+  std::vector<int> holders_;                       // of each unit: devices with the same slice of it
+  std::vector<std::vector<std::int64_t>> padded_;  // [pipeline][stage], with device-wise sync
 };
 
 }  // namespace
@@ -95,8 +95,10 @@ MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device) {
   const Training& training = model.training();
   MemoryUse use;
   use.weights = {device.parameters * bytesOf(training.precision)};
-  use.gradients = {(training.zeroStage >= 2 ? device.shardedParameters : device.gradientParameters) * gradientBytesPerParameter()};
-  use.optimizer = {(training.zeroStage >= 1 ? device.shardedParameters : device.parameters) * optimizerBytesPerParameter(training.precision)};
+  use.gradients = {(training.zeroStage >= 2 ? device.shardedParameters : device.gradientParameters) *
+                   gradientBytesPerParameter()};
+  use.optimizer = {(training.zeroStage >= 1 ? device.shardedParameters : device.parameters) *
+                   optimizerBytesPerParameter(training.precision)};
   use.activations = std::int64_t{device.inFlight} * device.saved;
   use.transient = device.transient + kBoundaryBuffers * device.boundary;
   use.reserved = model.reservedOf(device.kind);
@@ -108,7 +110,9 @@ int inFlightMicroBatches(std::size_t stage, std::size_t stageCount, std::int64_t
   return static_cast<int>(std::min(static_cast<std::int64_t>(stageCount - stage), microBatches));
 }
 
-MemoryByReplica memoryOf(const CostModel& model, std::span<const Pipeline> pipelines) { return PlanMemory(model, pipelines).run(); }
+MemoryByReplica memoryOf(const CostModel& model, std::span<const Pipeline> pipelines) {
+  return PlanMemory(model, pipelines).run();
+}
 
 Bytes lackOf(const MemoryUse& use) { return std::max(Bytes{}, use.total() - use.capacity); }
 

@@ -8,21 +8,21 @@
 
 namespace evenkeel {
 
-/// Bytes per parameter of gradient and optimizer state. Mixed precision: 2 (weights) + 4 (fp32 gradients) + 12 (fp32 master copy and
-/// two moments); fp32: 4 + 4 + 8.
+/// Bytes per parameter of gradient and optimizer state. Mixed precision: 2 (weights) + 4 (fp32 gradients) + 12 (fp32 master copy
+/// and two moments); fp32: 4 + 4 + 8.
 [[nodiscard]] std::int64_t gradientBytesPerParameter();
 [[nodiscard]] std::int64_t optimizerBytesPerParameter(Precision precision);
 
 /// What the memory of one device depends on.
 struct DeviceMemory {
-  int kind = 0;                          // as of CostModel
-  std::int64_t parameters = 0;           // stored
-  std::int64_t shardedParameters = 0;    // its part of them where ZeRO shards: the sum over units of parameters / holders
-  std::int64_t gradientParameters = 0;   // of the gradient buffer: as stored, or more where device-wise sync pads
-  Bytes saved;                           // activations of one micro-batch after recomputation
-  int inFlight = 1;                      // micro-batches whose activations are held at once
-  Bytes transient;                       // largest workspace of a unit
-  Bytes boundary;                        // residual tensor of a micro-batch; 0 where the pipeline has one stage
+  int kind = 0;                         // as of CostModel
+  std::int64_t parameters = 0;          // stored
+  std::int64_t shardedParameters = 0;   // its part of them where ZeRO shards: the sum over units of parameters / holders
+  std::int64_t gradientParameters = 0;  // of the gradient buffer: as stored, or more where device-wise sync pads
+  Bytes saved;                          // activations of one micro-batch after recomputation
+  int inFlight = 1;                     // micro-batches whose activations are held at once
+  Bytes transient;                      // largest workspace of a unit
+  Bytes boundary;                       // residual tensor of a micro-batch; 0 where the pipeline has one stage
 };
 [[nodiscard]] MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device);
 

@@ -34,7 +34,8 @@ struct PipelineTimes {
 /// No 1F1B schedule of these times is faster: a stage waits until the first micro-batch has passed the stages before it, works on
 /// every micro-batch, and then the last gradient passes those stages back.
 ///     max_i ( sum_m (f_i + b_i) + sum_{j<i} (f_j + b_j + 2 send_j) )             source: algorithms.md 4
-/// with the first micro-batch's f and send, the last one's b and send, so that a ragged last micro-batch never overstates. O(stages).
+/// with the first micro-batch's f and send, the last one's b and send, so that a ragged last micro-batch never overstates.
+/// O(stages).
 [[nodiscard]] Seconds pipelineLowerBound(const PipelineTimes& times);
 
 }  // namespace evenkeel

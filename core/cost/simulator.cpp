@@ -13,10 +13,10 @@ class Simulator {
  public:
   Simulator(const PipelineTimes& times, std::vector<Span>* spans)
       : times_(times), spans_(spans), stageCount_(times.full.size()), states_(stageCount_) {
-    const auto count = static_cast<std::size_t>(times.microBatches);
+    const auto slots = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(stageCount_), times.microBatches));
     for (State& state : states_) {
-      state.activationAt.assign(count, kNotYet);
-      state.gradientAt.assign(count, kNotYet);
+      state.activationAt.assign(slots, kNotYet);
+      state.gradientAt.assign(slots, kNotYet);
     }
     std::ranges::fill(states_.front().activationAt, Seconds{});
   }
@@ -37,8 +37,9 @@ class Simulator {
 
  private:
   struct State {
-    std::vector<Seconds> activationAt, gradientAt;  // by micro-batch; kNotYet: not delivered
-    std::int64_t done = 0;                          // ops of 2 M
+    // Of micro-batch m in slot m mod P: no more than P of them are between forward and backward. kNotYet: not delivered.
+    std::vector<Seconds> activationAt, gradientAt;
+    std::int64_t done = 0;  // ops of 2 M
     Seconds free, linkFree;
     StageActivity activity;
   };
@@ -56,15 +57,20 @@ class Simulator {
     return (index - ahead) % 2 == 0 ? Step{true, ahead + pair} : Step{false, pair};
   }
 
+  [[nodiscard]] std::size_t slotOf(std::int64_t microBatch) const {
+    return static_cast<std::size_t>(microBatch) % states_.front().activationAt.size();
+  }
+
   /// Runs the stage as far as its inputs allow. True if it delivered anything.
   bool advance(std::size_t stage) {
     State& state = states_[stage];
     const std::int64_t before = state.done;
     while (state.done < 2 * times_.microBatches) {
       const Step step = stepOf(stage, state.done);
-      const auto m = static_cast<std::size_t>(step.microBatch);
-      const Seconds ready = step.forward ? state.activationAt[m] : state.gradientAt[m];
+      Seconds& arrival = (step.forward ? state.activationAt : state.gradientAt)[slotOf(step.microBatch)];
+      const Seconds ready = arrival;
       if (ready < Seconds{}) break;
+      if (!step.forward || stage > 0) arrival = kNotYet;  // the first stage finds every input at hand
       execute(stage, step, ready);
       ++state.done;
     }
@@ -82,7 +88,7 @@ class Simulator {
     state.free = end;
     state.activity.busy += end - start;
 
-    const auto m = static_cast<std::size_t>(step.microBatch);
+    const std::size_t m = slotOf(step.microBatch);
     if (step.forward && stage + 1 == stageCount_) {
       state.gradientAt[m] = end;  // the loss: its backward may follow at once
     } else if (step.forward) {

@@ -29,7 +29,8 @@ std::vector<Flow> flowsBetween(const Stage& a, const Stage& b, const std::vector
       const int endA = beginA + sharesA[static_cast<std::size_t>(ra)];
       const int common = std::min(endA, endB) - std::max(beginA, beginB);
       if (common > 0) {
-        for (int rank = 0; rank < b.tp; ++rank) flows.push_back({deviceOf(a, ra, rank % a.tp), deviceOf(b, rb, rank), common * perSample});
+        for (int rank = 0; rank < b.tp; ++rank)
+          flows.push_back({deviceOf(a, ra, rank % a.tp), deviceOf(b, rb, rank), common * perSample});
       }
       beginA = endA;
     }
@@ -80,7 +81,8 @@ std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
   std::vector<OpSet> recomputed(static_cast<std::size_t>(stage.units.size()));
   for (const Recompute& recompute : stage.recompute) {
     for (int unit = recompute.units.first; unit < recompute.units.last; ++unit) {
-      for (const Op op : recompute.ops) recomputed[static_cast<std::size_t>(unit - stage.units.first)].set(static_cast<std::size_t>(op));
+      for (const Op op : recompute.ops)
+        recomputed[static_cast<std::size_t>(unit - stage.units.first)].set(static_cast<std::size_t>(op));
     }
   }
   std::vector<UnitGroup> groups;

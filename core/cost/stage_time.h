@@ -22,9 +22,9 @@ struct UnitGroup {
 /// (floor, then one more each to the largest remainders, earlier replicas first).
 [[nodiscard]] std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples);
 
-/// One micro-batch of `samples`: the slowest replica counts. `send` includes the regrouping where tp or dp differ: every rank of a
-/// receiving tp group gets the whole residual tensor of its samples from one rank of each group that holds some of them. Devices
-/// that send or receive several flows, and nodes whose NIC is one for all devices, carry them one after the other.
+/// One micro-batch of `samples`: the slowest replica counts. `send` includes the regrouping where tp or dp differ: every rank of
+/// a receiving tp group gets the whole residual tensor of its samples from one rank of each group that holds some of them.
+/// Devices that send or receive several flows, and nodes whose NIC is one for all devices, carry them one after the other.
 [[nodiscard]] StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples);
 
 [[nodiscard]] PipelineTimes pipelineTimes(const CostModel& model, const Pipeline& pipeline);

@@ -99,7 +99,9 @@ class Sync {
       while (root[static_cast<std::size_t>(unit)] != unit) unit = root[static_cast<std::size_t>(unit)];
       return unit;
     };
-    const auto connect = [&](int a, int b) { root[static_cast<std::size_t>(std::max(rootOf(a), rootOf(b)))] = std::min(rootOf(a), rootOf(b)); };
+    const auto connect = [&](int a, int b) {
+      root[static_cast<std::size_t>(std::max(rootOf(a), rootOf(b)))] = std::min(rootOf(a), rootOf(b));
+    };
     for (const Pipeline& pipeline : pipelines_) {
       for (const Stage& stage : pipeline.stages) {
         for (int unit = stage.units.first + 1; unit < stage.units.last; ++unit) connect(stage.units.first, unit);
@@ -110,7 +112,8 @@ class Sync {
     for (int unit = 0; unit < model_.model().unitCount(); ++unit) addUnit(unit, sets[rootOf(unit)]);
     if (hasTied()) sets[rootOf(0)].parameters += model_.tiedParameters(1);
     for (std::size_t p = 0; p < pipelines_.size(); ++p) {
-      for (std::size_t s = 0; s < pipelines_[p].stages.size(); ++s) sets[rootOf(pipelines_[p].stages[s].units.first)].holders.push_back({p, s});
+      for (std::size_t s = 0; s < pipelines_[p].stages.size(); ++s)
+        sets[rootOf(pipelines_[p].stages[s].units.first)].holders.push_back({p, s});
     }
     for (auto& [first, block] : sets) {
       block.tensors = 1;
@@ -124,7 +127,8 @@ class Sync {
     for (const Pipeline& pipeline : pipelines_) {
       for (const Stage& stage : pipeline.stages) {
         for (std::size_t d = 0; d < stage.devices.size(); ++d) {
-          places[static_cast<std::size_t>(stage.devices[d].node)].emplace(stage.units.first, d % static_cast<std::size_t>(stage.tp));
+          places[static_cast<std::size_t>(stage.devices[d].node)].emplace(stage.units.first,
+                                                                          d % static_cast<std::size_t>(stage.tp));
         }
       }
     }

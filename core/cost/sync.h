@@ -18,11 +18,12 @@ struct SyncTime {
 ///   rings run one after the other, rings of unlike devices at once.
 /// - tensor: the same rings, but one collective per tensor, so its latency counts as often.
 /// - device: one ring per connected set of stages, over the union of their parameters.
-/// The ring goes by device id and is as fast as its slowest link; a NIC that is one for its node is shared by the rings that leave it.
-/// The shape must be valid. O(pipelines x cuts).
+/// The ring goes by device id and is as fast as its slowest link; a NIC that is one for its node is shared by the rings that
+/// leave it. The shape must be valid. O(pipelines x cuts).
 [[nodiscard]] SyncTime syncTime(const CostModel& model, std::span<const Pipeline> pipelines);
 
 /// Parameters in the gradient buffer of each [pipeline][stage] under device-wise sync: the union of its connected set.
-[[nodiscard]] std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model, std::span<const Pipeline> pipelines);
+[[nodiscard]] std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model,
+                                                                      std::span<const Pipeline> pipelines);
 
 }  // namespace evenkeel

@@ -20,8 +20,8 @@ struct UnitCost {
   Bytes transient;            // most workspace at once: that of an op, and the recomputed run that is expanded at that moment
 };
 
-/// Adjacent recomputed ops are one run: only the input of its first op is kept, and while its backward runs all that it would have
-/// saved exists once. Ops of other units are ignored. O(ops of the unit).
+/// Adjacent recomputed ops are one run: only the input of its first op is kept, and while its backward runs all that it would
+/// have saved exists once. Ops of other units are ignored. O(ops of the unit).
 [[nodiscard]] UnitCost unitCost(const OpCosts& costs, UnitKind kind, OpSet recomputed);
 
 }  // namespace evenkeel

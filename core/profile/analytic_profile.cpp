@@ -53,7 +53,8 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
   OpCost cost;
   if (work.runs) {
     cost.forward = work.forward / (peak * c.forwardEfficiency) + traffic + c.forwardOverhead / device.speed;
-    cost.backward = work.backward / (peak * c.backwardEfficiency) + kBackwardTraffic * traffic + c.backwardOverhead / device.speed;
+    cost.backward =
+        work.backward / (peak * c.backwardEfficiency) + kBackwardTraffic * traffic + c.backwardOverhead / device.speed;
   }
   if (work.forwardReduced.value > 0) cost.forward += allReduceTime(work.forwardReduced, tp, device.intra);
   if (work.backwardReduced.value > 0) cost.backward += allReduceTime(work.backwardReduced, tp, device.intra);

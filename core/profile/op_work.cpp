@@ -7,9 +7,10 @@
 namespace evenkeel {
 namespace {
 
-constexpr std::int64_t kMaskBytes = 1;     // of a dropout mask, per element
-constexpr std::int64_t kFloatBytes = 4;    // softmax and loss over the vocabulary are computed in fp32
-/// A fused attention kernel computes the scores again in its backward: 5 products where the forward had 2 (FlashAttention-2, 2023).
+constexpr std::int64_t kMaskBytes = 1;   // of a dropout mask, per element
+constexpr std::int64_t kFloatBytes = 4;  // softmax and loss over the vocabulary are computed in fp32
+/// A fused attention kernel computes the scores again in its backward: 5 products where the forward had 2 (FlashAttention-2,
+/// 2023).
 constexpr double kFusedBackward = 2.5;
 
 /// Sizes in elements on one device of the tp group.
@@ -39,6 +40,8 @@ OpWork matrixProduct(const Shapes& s, std::int64_t in, std::int64_t out, bool bi
   work.parameters = in * out + (bias ? biasSize : 0);
   work.forwardTraffic = of(s.tokens * (in + out) + work.parameters, s.bytes);
   work.saved = work.input = of(s.tokens * in, s.bytes);
+  // Gradients of both sides, and the weight's before it is added to the sum.
+  work.transient = of(s.tokens * (in + out) + work.parameters, s.bytes);
   return work;
 }
 
@@ -47,6 +50,7 @@ OpWork norm(const Model& model, const Shapes& s) {
   work.parameters = s.hidden * (model.norm == Norm::LayerNorm && model.bias ? 2 : 1);
   work.forwardTraffic = 2 * s.residual();
   work.saved = work.input = s.residual();
+  work.transient = 2 * s.residual();
   return work;
 }
 
@@ -55,6 +59,7 @@ OpWork residualSum(const Shapes& s, bool keepsMask) {
   OpWork work;
   work.forwardTraffic = 3 * s.residual();
   work.input = s.residual();
+  work.transient = 2 * s.residual();
   if (keepsMask) work.saved = of(s.tokens * s.hidden, kMaskBytes);
   return work;
 }
@@ -65,6 +70,7 @@ OpWork attentionProduct(const Model& model, const Shapes& s, bool fused) {
   work.forward = {2.0 * static_cast<double>(s.scores) * static_cast<double>(model.headDim)};
   work.backward = (fused ? kFusedBackward : 2.0) * work.forward;
   work.forwardTraffic = of(s.tokens * (s.queries + s.keys) + (fused ? 0 : s.scores), s.bytes);
+  work.transient = of(s.tokens * (s.queries + 2 * s.keys) + (fused ? 0 : s.scores), s.bytes);
   return work;
 }
 
@@ -82,7 +88,8 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       work.parameters = s.vocab * s.hidden + (model.position == Position::Learned ? model.context * s.hidden : 0);
       work.forwardTraffic = 4 * s.residual();
       if (keepsMask) work.saved = of(s.tokens * s.hidden, kMaskBytes);
-      work.input = of(s.tokens, 8);  // token numbers
+      work.input = of(s.tokens, 8);                                         // token numbers
+      work.transient = 2 * s.residual() + of(s.vocab * s.hidden, s.bytes);  // the table's gradient before it is added
       work.forwardReduced = reduced;
       break;
     case Op::Norm1:
@@ -96,13 +103,13 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       work = attentionProduct(model, s, fused);
       work.saved = of(s.tokens * (s.queries + s.keys), s.bytes);
       work.input = of(s.tokens * (s.queries + 2 * s.keys), s.bytes);
-      if (!fused) work.transient = of(s.scores, s.bytes);
       break;
     case Op::Softmax:
       work.runs = !fused;
       if (fused) break;
       work.forwardTraffic = of(4 * s.scores, s.bytes);  // scale and mask, then softmax
-      work.saved = work.input = work.transient = of(s.scores, s.bytes);
+      work.saved = work.input = of(s.scores, s.bytes);
+      work.transient = 2 * work.saved;  // gradients of both sides
       break;
     case Op::AttentionDropout:
       work.runs = false;
@@ -116,7 +123,6 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       // Without dropout the probabilities are those that the softmax keeps; with a fused kernel one fp32 a row remains of them.
       work.saved = of(s.tokens * s.keys + (!fused && keepsMask ? s.scores : 0), s.bytes);
       if (fused) work.saved += of(s.scores / training.sequenceLength, kFloatBytes);
-      else work.transient = of(s.scores, s.bytes);  // their gradient
       break;
     case Op::Projection:
       work = matrixProduct(s, s.queries, s.hidden, model.bias, s.hidden);
@@ -134,17 +140,15 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       work.input = of(s.tokens * s.ffn * (model.gated ? 2 : 1), s.bytes);
       work.saved = of(s.tokens * s.ffn * (model.gated ? 3 : 1), s.bytes);  // gated: both inputs and the activated gate
       work.forwardTraffic = of(s.tokens * s.ffn * (model.gated ? 5 : 2), s.bytes);
-      work.transient = of(s.tokens * s.ffn, s.bytes);
+      work.transient = of(s.tokens * s.ffn * (model.gated ? 4 : 2), s.bytes);
       break;
     case Op::Fc2:
       work = matrixProduct(s, s.ffn, s.hidden, model.bias, s.hidden);
       work.forwardReduced = reduced;
-      work.transient = of(s.tokens * s.ffn, s.bytes);
       break;
     case Op::Head:
       work = matrixProduct(s, s.hidden, s.vocab, false, 0);
       work.backwardReduced = reduced;
-      work.transient = of(s.tokens * s.vocab, s.bytes);
       break;
     case Op::Loss:
       work.forwardTraffic = of(s.tokens * s.vocab, s.bytes + 3 * kFloatBytes);

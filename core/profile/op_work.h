@@ -11,12 +11,12 @@ namespace evenkeel {
 
 /// What one op does on one device of a tp group, counted from the shapes; no device enters.
 struct OpWork {
-  Flops forward, backward;         // of the matrix products; element-wise work is bound by traffic
-  Bytes forwardTraffic;            // read and written in forward; backward moves kBackwardTraffic times as much
-  std::int64_t parameters = 0;     // stored on this device
-  Bytes saved, input, transient;   // as in OpCost
+  Flops forward, backward;                // of the matrix products; element-wise work is bound by traffic
+  Bytes forwardTraffic;                   // read and written in forward; backward moves kBackwardTraffic times as much
+  std::int64_t parameters = 0;            // stored on this device
+  Bytes saved, input, transient;          // as in OpCost
   Bytes forwardReduced, backwardReduced;  // all-reduced over the tp group behind the pass; 0 at tp 1
-  bool runs = true;                // false: nothing is executed (dropout at rate 0)
+  bool runs = true;                       // false: nothing is executed (dropout at rate 0)
 };
 
 inline constexpr double kBackwardTraffic = 2.0;

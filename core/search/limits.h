@@ -10,10 +10,10 @@ namespace evenkeel {
 
 /// What a plan of this problem may use. Where every device runs here, planners keep to what our runtime executes.
 struct Limits {
-  std::vector<int> tps;            // allowed degrees, ascending powers of two that divide the model and fit into a node
-  int mostDp = 1;                  // replicas inside a stage
+  std::vector<int> tps;  // allowed degrees, ascending powers of two that divide the model and fit into a node
+  int mostDp = 1;        // replicas inside a stage
   bool recompute = false;
-  std::vector<DeviceId> devices;   // those that have the precision, by node and index
+  std::vector<DeviceId> devices;  // those that have the precision, by node and index
 };
 [[nodiscard]] Limits limitsOf(const Problem& problem);
 

@@ -19,7 +19,8 @@ constexpr std::int64_t kMostTries = 2000;
 /// Feasibility depends on bytes, which the analytic profile counts for any problem; a measured profile knows only its own.
 bool isFeasible(const Problem& problem, const SearchTask& task, std::stop_token stop) {
   const AnalyticProfile profile(problem.model, problem.training);
-  const SearchTask changed{.problem = problem, .profile = &profile, .budget = {.effort = kMostTries, .threads = task.budget.threads}, .options = {}};
+  const SearchTask changed{
+      .problem = problem, .profile = &profile, .budget = {.effort = kMostTries, .threads = task.budget.threads}, .options = {}};
   std::stop_source found;
   const std::stop_callback forward(stop, [&] { found.request_stop(); });
   struct StopAtFirst final : SearchObserver {
@@ -41,15 +42,24 @@ std::vector<Change> changes(const Problem& problem) {
   std::vector<Change> all;
   const bool here = runsHere(problem.cluster);
   for (int zero = problem.training.zeroStage + 1; zero <= 2 && !here; ++zero) {
-    all.push_back({fmt::format("plan with --zero {}", zero), [zero](Problem& p) { p.training.zeroStage = zero; return true; }});
+    all.push_back({fmt::format("plan with --zero {}", zero), [zero](Problem& p) {
+                     p.training.zeroStage = zero;
+                     return true;
+                   }});
   }
   if (!here && problem.training.attention == AttentionKernel::Unfused) {
-    all.push_back({"plan with the fused attention kernel", [](Problem& p) { p.training.attention = AttentionKernel::Fused; return true; }});
+    all.push_back({"plan with the fused attention kernel", [](Problem& p) {
+                     p.training.attention = AttentionKernel::Fused;
+                     return true;
+                   }});
   }
   for (const std::int64_t part : {2, 4, 8}) {
     const std::int64_t sequence = problem.training.sequenceLength / part;
     if (sequence < 1) break;
-    all.push_back({fmt::format("plan with --sequence-length {}", sequence), [sequence](Problem& p) { p.training.sequenceLength = sequence; return true; }});
+    all.push_back({fmt::format("plan with --sequence-length {}", sequence), [sequence](Problem& p) {
+                     p.training.sequenceLength = sequence;
+                     return true;
+                   }});
   }
   for (const int times : {2, 4, 8, 16}) {
     all.push_back({fmt::format("use {} times as many nodes", times), [times](Problem& p) {

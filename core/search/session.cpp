@@ -26,7 +26,8 @@ constexpr Seconds kReportEvery{0.1};
 
 struct SearchSession::Threads {
   explicit Threads(int count) : arena(count > 0 ? count : tbb::task_arena::automatic) {
-    if (count > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));  // also beyond the cores
+    if (count > 0)
+      limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));  // also beyond the cores
   }
   std::optional<tbb::global_control> limit;
   tbb::task_arena arena;
@@ -153,14 +154,17 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   else if (task_.budget.timeLimit && elapsed() >= *task_.budget.timeLimit) why = "time limit";
   else if (task_.budget.effort && counters_.evaluated >= *task_.budget.effort) why = "effort";
   if (incumbent_.empty()) {
-    if (why != criterion) return Error{Error::Code::Cancelled, planner_, fmt::format("ended by {} before there was a plan", why), "search longer"};
-    if (!closestLack_) return infeasible(planner_, "no layout of these devices holds the model", "draw devices that have the precision");
+    if (why != criterion)
+      return Error{Error::Code::Cancelled, planner_, fmt::format("ended by {} before there was a plan", why), "search longer"};
+    if (!closestLack_)
+      return infeasible(planner_, "no layout of these devices holds the model", "draw devices that have the precision");
     const Stage& stage = closest_[closestLack_->pipeline].stages[closestLack_->stage];
     const DeviceId device = stage.devices[closestLack_->replica * static_cast<std::size_t>(stage.tp)];
-    return infeasible(fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage), model_.cluster().typeOf(device).name,
-                                  model_.cluster().nameOf(device)),
-                      fmt::format("lacks {:.2f} GiB in the layout that comes closest, of all micro-batches and recomputations",
-                                  gib(closestLack_->lack)));
+    return infeasible(
+        fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage), model_.cluster().typeOf(device).name,
+                    model_.cluster().nameOf(device)),
+        fmt::format("lacks {:.2f} GiB {} in the layout that comes closest", gib(closestLack_->lack),
+                    limitsOf(task_.problem).recompute ? "even with full recomputation" : "even with micro-batches of 1"));
   }
   Evaluation evaluation = evaluate(model_, planOf(std::move(incumbent_)), lowerBound_, false);
   assert(evaluation.valid());
@@ -183,7 +187,9 @@ Result<std::int64_t> integerOption(const PlannerOptions& options, const std::str
   const auto found = options.find(name);
   if (found == options.end()) return otherwise;
   const auto value = parseNumber<std::int64_t>(found->second);
-  if (!value || *value < 1) return invalidInput("--planner-option " + name, fmt::format("is \"{}\"", found->second), "expected a whole number, at least 1");
+  if (!value || *value < 1)
+    return invalidInput("--planner-option " + name, fmt::format("is \"{}\"", found->second),
+                        "expected a whole number, at least 1");
   return *value;
 }
 
@@ -196,12 +202,14 @@ Result<void> checkTask(const std::string& planner, std::span<const PlannerOption
   }
   const Problem& problem = task.problem;
   if (problem.model.position == Position::Learned && problem.training.sequenceLength > problem.model.context) {
-    return invalidInput("--sequence-length", fmt::format("{} is longer than the {} learned positions of {}", problem.training.sequenceLength,
-                                                         problem.model.context, problem.model.name),
+    return invalidInput("--sequence-length",
+                        fmt::format("{} is longer than the {} learned positions of {}", problem.training.sequenceLength,
+                                    problem.model.context, problem.model.name),
                         fmt::format("at most {}", problem.model.context));
   }
   if (limitsOf(problem).devices.empty()) {
-    return invalidInput("--precision", fmt::format("no device of the cluster has {}", name(problem.training.precision)), "choose fp16 or fp32");
+    return invalidInput("--precision", fmt::format("no device of the cluster has {}", name(problem.training.precision)),
+                        "choose fp16 or fp32");
   }
   return {};
 }

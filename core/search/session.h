@@ -32,8 +32,8 @@ class SearchSession {
 
   /// Pipelines that form one plan; empty: the candidate was dropped while it was made, and is counted as pruned.
   using Make = std::function<std::vector<Pipeline>(std::size_t)>;
-  /// Assesses candidates 0 .. count - 1. The fastest valid one, and of equal ones the first, becomes the incumbent if it beats it.
-  /// `make` must be thread-safe; incumbentTime() does not change while a batch of calls runs.
+  /// Assesses candidates 0 .. count - 1. The fastest valid one, and of equal ones the first, becomes the incumbent if it beats
+  /// it. `make` must be thread-safe; incumbentTime() does not change while a batch of calls runs.
   void consider(std::size_t count, const Make& make, std::string_view finder);
 
   /// Of the best plan so far; infinite before the first.
@@ -41,8 +41,8 @@ class SearchSession {
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
   void countCached(std::int64_t count) { counters_.cached += count; }
 
-  /// The incumbent as a plan with predictions, `search` and inputs hash; else Cancelled, or Infeasible with the device that lacked
-  /// least among all candidates. `criterion` is what `search.stopped` says when nothing else ended the search.
+  /// The incumbent as a plan with predictions, `search` and inputs hash; else Cancelled, or Infeasible with the device that
+  /// lacked least among all candidates. `criterion` is what `search.stopped` says when nothing else ended the search.
   [[nodiscard]] Result<Plan> finish(std::string_view criterion);
 
  private:
@@ -75,6 +75,7 @@ class SearchSession {
 /// The value of an integer option, `otherwise` where it is absent.
 [[nodiscard]] Result<std::int64_t> integerOption(const PlannerOptions& options, const std::string& name, std::int64_t otherwise);
 /// Refuses options that the planner does not list, and problems for which no plan can be right.
-[[nodiscard]] Result<void> checkTask(const std::string& planner, std::span<const PlannerOptionInfo> known, const SearchTask& task);
+[[nodiscard]] Result<void> checkTask(const std::string& planner, std::span<const PlannerOptionInfo> known,
+                                     const SearchTask& task);
 
 }  // namespace evenkeel

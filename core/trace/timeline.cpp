@@ -61,11 +61,13 @@ Json chromeTrace(const Timeline& timeline, std::size_t mostSpans) {
   for (std::size_t l = 0; l < timeline.lanes.size(); ++l) {
     const Lane& lane = timeline.lanes[l];
     const int row = static_cast<int>(l);
-    if (lane.pipeline != lastPipeline) events.push_back(metadata("process_name", lane.pipeline, 0, fmt::format("pipeline {}", lane.pipeline)));
+    if (lane.pipeline != lastPipeline)
+      events.push_back(metadata("process_name", lane.pipeline, 0, fmt::format("pipeline {}", lane.pipeline)));
     lastPipeline = lane.pipeline;
     events.push_back(metadata("thread_name", lane.pipeline, row, lane.name));
     if (sends[l]) {
-      events.push_back(metadata("thread_name", lane.pipeline, row + static_cast<int>(timeline.lanes.size()), lane.name + ", sends"));
+      events.push_back(
+          metadata("thread_name", lane.pipeline, row + static_cast<int>(timeline.lanes.size()), lane.name + ", sends"));
     }
   }
   for (std::size_t i = 0; i < shown; ++i) events.push_back(spanEvent(timeline, spans[i]));

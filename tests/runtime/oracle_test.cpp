@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <ostream>
 
 #include "core/plan/violations.h"
 #include "tests/runtime/worker_run.h"
@@ -39,6 +40,8 @@ struct Case {
   std::vector<PipelineText> pipelines;
   bool tied = true;
 };
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 std::string d(int index) { return "cpu-0/" + std::to_string(index); }
 

@@ -2,6 +2,7 @@
 #include "core/search/eth/eth.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,20 +25,14 @@ constexpr std::size_t kRefined = 32;
 /// Estimates further behind the best than this are not worth it.
 constexpr double kEstimateSlack = 1.25;
 
-/// What a pipeline's best configuration depends on (step 4). `pipelines` is rounded down to a power of two: with fewer holders ZeRO
-/// shards less, so what fits then fits.
+/// What a pipeline's best configuration depends on (step 4). `pipelines` is rounded down to a power of two: with fewer holders
+/// ZeRO shards less, so what fits then fits.
 struct CacheKey {
   Composition composition;
   std::int64_t localBatch = 1;
   int pipelines = 1;
   auto operator<=>(const CacheKey&) const = default;
 };
-
-int powerOfTwoBelow(int n) {
-  int power = 1;
-  while (2 * power <= n) power *= 2;
-  return power;
-}
 
 class EthSearch {
  public:
@@ -53,12 +48,15 @@ class EthSearch {
   }
 
   void run() {
+    if (session_.stopped()) return;
     session_.phase("groups");
     std::vector<Grouping> candidates = groupings(stages_.types(), mostPipelines_);
     session_.phase("stages");
     fillCache(candidates);
+    if (session_.stopped()) return;
     session_.phase("dynamic programming");
     addContiguous(candidates);
+    if (session_.stopped()) return;
     session_.phase("balance");
     refine(candidates);
     session_.phase("polish");
@@ -71,13 +69,16 @@ class EthSearch {
     const double share = static_cast<double>(problem_.training.globalBatch) * stages_.power(composition) / power_;
     const auto batch = std::clamp<std::int64_t>(std::llround(share), 1, problem_.training.globalBatch);
     // Without sharded state the number of pipelines changes nothing.
-    return {composition, batch, problem_.training.zeroStage > 0 ? powerOfTwoBelow(pipelines) : 1};
+    return {composition, batch,
+            problem_.training.zeroStage > 0 ? static_cast<int>(std::bit_floor(static_cast<unsigned>(pipelines))) : 1};
   }
 
   void fillCache(const std::vector<Grouping>& all) {
     std::vector<CacheKey> missing;
     for (const Grouping& grouping : all) {
-      for (const Composition& composition : grouping) {
+      for (std::size_t i = 0; i < grouping.size(); ++i) {
+        const Composition& composition = grouping[i];
+        if (i > 0 && composition == grouping[i - 1]) continue;  // sorted: equal ones are neighbours
         CacheKey key = keyOf(composition, static_cast<int>(grouping.size()));
         if (cache_.emplace(key, std::nullopt).second) missing.push_back(std::move(key));
         else session_.countCached(1);
@@ -95,8 +96,8 @@ class EthSearch {
     return found != cache_.end() && found->second ? &*found->second : nullptr;
   }
 
-  /// Step 7: devices in a fixed order; best(k, n) = max over m of best(k - 1, m) + throughput(blocks m .. n). One grouping for each
-  /// number of pipelines.
+  /// Step 7: devices in a fixed order; best(k, n) = max over m of best(k - 1, m) + throughput(blocks m .. n). One grouping for
+  /// each number of pipelines.
   void addContiguous(std::vector<Grouping>& candidates) {
     const DeviceOrder order(stages_.types());
     const int blocks = order.blocks();
@@ -107,7 +108,8 @@ class EthSearch {
       for (int last = first + 1; last <= blocks; ++last) ranges.push_back({order.range(first, last)});
     }
     // How many pipelines there will be is open: as many as fit beside one of this size.
-    for (Grouping& grouping : ranges) grouping.resize(static_cast<std::size_t>(pipelinesBeside(grouping.front())), grouping.front());
+    for (Grouping& grouping : ranges)
+      grouping.resize(static_cast<std::size_t>(pipelinesBeside(grouping.front())), grouping.front());
     fillCache(ranges);
     if (session_.stopped()) return;
 
@@ -121,7 +123,8 @@ class EthSearch {
     const auto size = static_cast<std::size_t>(blocks + 1);
     std::vector<std::vector<double>> ofRange(size, std::vector<double>(size, 0.0));
     for (int first = 0; first < blocks; ++first) {
-      for (int last = first + 1; last <= blocks; ++last) ofRange[static_cast<std::size_t>(first)][static_cast<std::size_t>(last)] = throughput(first, last);
+      for (int last = first + 1; last <= blocks; ++last)
+        ofRange[static_cast<std::size_t>(first)][static_cast<std::size_t>(last)] = throughput(first, last);
     }
     std::vector<std::vector<int>> from;  // [k][n]: m
     std::vector<double> best = ofRange.front();
@@ -161,14 +164,16 @@ class EthSearch {
     std::vector<PipelineChoice> choices;
     std::vector<Composition> compositions;
     std::vector<std::int64_t> batches;
-    Seconds time;
+    Seconds time;  // of the slowest pipeline, and of the sync, about
   };
 
   std::optional<Balanced> balanced(const Grouping& grouping) const {
     std::vector<const PipelineChoice*> choices;
     std::vector<const Composition*> compositions;
-    for (const Composition& composition : grouping) {
-      const PipelineChoice* choice = cached(composition, static_cast<int>(grouping.size()));
+    const PipelineChoice* choice = nullptr;
+    for (std::size_t i = 0; i < grouping.size(); ++i) {
+      const Composition& composition = grouping[i];
+      if (i == 0 || composition != grouping[i - 1]) choice = cached(composition, static_cast<int>(grouping.size()));
       if (!choice) continue;  // these devices stay idle
       choices.push_back(choice);
       compositions.push_back(&composition);
@@ -182,6 +187,11 @@ class EthSearch {
       result.compositions.push_back(*compositions[p]);
       result.batches.push_back(balance.batches[p]);
     }
+    // Without it a thousand small pipelines look best, and then sync the whole model each.
+    Seconds sync;
+    for (const PipelineChoice& taken : result.choices)
+      sync = std::max(sync, stages_.syncEstimate(taken, static_cast<int>(result.choices.size())));
+    result.time += sync;
     return result;
   }
 
@@ -216,9 +226,11 @@ class EthSearch {
     best.resize(std::min(best.size(), kRefined));
     while (!best.empty() && best.back().time > kEstimateSlack * best.front().time) best.pop_back();
 
-    session_.consider(best.size(), [&](std::size_t i) { return placed(session_.model(), stages_, limits_, best[i].choices, best[i].batches); },
-                      "eth: balanced batches");
-    session_.consider(2 * best.size(), [&](std::size_t i) { return refined(best[i / 2], i % 2 == 1); }, "eth: refined stages");
+    session_.consider(
+        best.size(), [&](std::size_t i) { return placed(session_.model(), stages_, limits_, best[i].choices, best[i].batches); },
+        "eth: balanced batches");
+    session_.consider(
+        2 * best.size(), [&](std::size_t i) { return refined(best[i / 2], i % 2 == 1); }, "eth: refined stages");
   }
 
   SearchSession& session_;

@@ -2,6 +2,7 @@
 #include "core/search/eth/grouping.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -16,6 +17,8 @@ constexpr int kMostBlocks = 32;
 /// Group sizes tried when a type is on its own.
 constexpr int kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024};
 constexpr std::size_t kMostTypesCrossed = 2;
+/// Numbers of pipelines tried between one power of two and the next.
+constexpr int kNumbersAnOctave = 16;
 
 class Groupings {
  public:
@@ -73,8 +76,7 @@ class Groupings {
   /// last ones, so that the sums stay even.
   void addEven(int block) {
     const int most = std::min(mostPipelines_, std::accumulate(counts_.begin(), counts_.end(), 0) / block);
-    for (int n = 1; n <= most; ++n) {
-      if (n > 16 && n % 4 != 0 && n != most) continue;
+    for (int n = 1; n <= most; n += std::max(1, static_cast<int>(std::bit_floor(static_cast<unsigned>(n))) / kNumbersAnOctave)) {
       Grouping grouping(static_cast<std::size_t>(n), Composition(counts_.size(), 0));
       for (std::size_t t = 0; t < counts_.size(); ++t) {
         const int blocks = counts_[t] / block;
@@ -145,7 +147,9 @@ class Groupings {
 
 }  // namespace
 
-std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines) { return Groupings(types, mostPipelines).run(); }
+std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines) {
+  return Groupings(types, mostPipelines).run();
+}
 
 DeviceOrder::DeviceOrder(const std::vector<TypeFigures>& types) : typeCount_(types.size()) {
   int total = 0;
@@ -158,7 +162,8 @@ DeviceOrder::DeviceOrder(const std::vector<TypeFigures>& types) : typeCount_(typ
 
 Composition DeviceOrder::range(int first, int last) const {
   Composition composition(typeCount_, 0);
-  for (int block = first; block < last; ++block) composition[static_cast<std::size_t>(typeOfBlock_[static_cast<std::size_t>(block)])] += blockSize_;
+  for (int block = first; block < last; ++block)
+    composition[static_cast<std::size_t>(typeOfBlock_[static_cast<std::size_t>(block)])] += blockSize_;
   return composition;
 }
 

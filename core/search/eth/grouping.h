@@ -11,8 +11,8 @@ namespace evenkeel {
 using Grouping = std::vector<Composition>;
 
 /// Step 1 (algorithms.md 5.1): ways to split the devices into pipelines, each once.
-/// Up to kMostDevicesInFull devices all of them, idle devices included. Beyond that, for each number of pipelines: every type spread
-/// evenly over them (single devices, or blocks of 2, 4, 8), and every type for itself in groups of one size per type.
+/// Up to kMostDevicesInFull devices all of them, idle devices included. Beyond that, for each number of pipelines: every type
+/// spread evenly over them (single devices, or blocks of 2, 4, 8), and every type for itself in groups of one size per type.
 [[nodiscard]] std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines);
 inline constexpr int kMostDevicesInFull = 8;
 

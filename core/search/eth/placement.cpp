@@ -36,8 +36,8 @@ struct Demand {
 
 }  // namespace
 
-std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const Limits& limits, std::span<const PipelineChoice> choices,
-                             std::span<const std::int64_t> batches) {
+std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const Limits& limits,
+                             std::span<const PipelineChoice> choices, std::span<const std::int64_t> batches) {
   assert(choices.size() == batches.size());
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;

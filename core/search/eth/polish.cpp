@@ -61,7 +61,8 @@ std::vector<Pipeline> withSamplesMoved(std::vector<Pipeline> pipelines, std::siz
 
 std::vector<Move> movesOf(const std::vector<Pipeline>& now, const std::vector<Seconds>& times) {
   const Seconds longest = std::ranges::max(times);
-  const auto slowest = static_cast<std::size_t>(std::ranges::find_if(times, [&](Seconds t) { return t >= kAsSlow * longest; }) - times.begin());
+  const auto slowest =
+      static_cast<std::size_t>(std::ranges::find_if(times, [&](Seconds t) { return t >= kAsSlow * longest; }) - times.begin());
   const auto fastest = static_cast<std::size_t>(std::ranges::min_element(times) - times.begin());
   std::vector<Move> moves;
   for (std::size_t cut = 0; cut + 1 < now[slowest].stages.size(); ++cut) {
@@ -76,7 +77,8 @@ std::vector<Move> movesOf(const std::vector<Pipeline>& now, const std::vector<Se
     }
   }
   if (fastest == slowest) return moves;
-  for (const std::int64_t samples : {std::int64_t{1}, std::int64_t{now[fastest].microBatch}, std::int64_t{now[slowest].microBatch}}) {
+  for (const std::int64_t samples :
+       {std::int64_t{1}, std::int64_t{now[fastest].microBatch}, std::int64_t{now[slowest].microBatch}}) {
     moves.push_back([&now, slowest, fastest, samples] { return withSamplesMoved(now, slowest, fastest, samples); });
   }
   return moves;
@@ -91,7 +93,8 @@ void polish(SearchSession& session) {
     std::vector<Seconds> times;
     for (const Pipeline& pipeline : now) times.push_back(simulate(pipelineTimes(session.model(), pipeline)).time);
     const std::vector<Move> moves = movesOf(now, times);
-    session.consider(moves.size(), [&](std::size_t i) { return moves[i](); }, "eth: polish");
+    session.consider(
+        moves.size(), [&](std::size_t i) { return moves[i](); }, "eth: polish");
     if (session.incumbentTime() >= before) return;
   }
 }

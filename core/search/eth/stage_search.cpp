@@ -84,7 +84,10 @@ struct StageSearch::Cut {
 };
 
 StageSearch::StageSearch(const CostModel& model, const Limits& limits, bool mayRecompute, std::function<bool()> stopped)
-    : model_(model), limits_(limits), tables_(model, mayRecompute), stopped_(std::move(stopped)),
+    : model_(model),
+      limits_(limits),
+      tables_(model, mayRecompute),
+      stopped_(std::move(stopped)),
       classOfType_(model.cluster().deviceTypes.size(), -1) {
   std::vector<std::vector<int>> perNode;  // [class][node]
   for (const DeviceId device : limits.devices) {
@@ -113,7 +116,9 @@ StageSearch::StageSearch(const CostModel& model, const Limits& limits, bool mayR
   }
 }
 
-int StageSearch::typeOf(DeviceId device) const { return classOfType_[static_cast<std::size_t>(model_.cluster().typeIndexOf(device))]; }
+int StageSearch::typeOf(DeviceId device) const {
+  return classOfType_[static_cast<std::size_t>(model_.cluster().typeIndexOf(device))];
+}
 
 double StageSearch::power(const Composition& composition) const {
   double sum = 0;
@@ -150,7 +155,8 @@ std::vector<StageSearch::Attempt> StageSearch::attempts(const Composition& compo
     while (std::ranges::next_permutation(order).found);
   } else {
     // Early stages hold more activations, so memory decides: most first, and the reverse (another configuration, step 2).
-    std::ranges::stable_sort(order, std::greater<>{}, [&](int t) { return model_.typeOfKind(types_[static_cast<std::size_t>(t)].kind).memory.value; });
+    std::ranges::stable_sort(order, std::greater<>{},
+                             [&](int t) { return model_.typeOfKind(types_[static_cast<std::size_t>(t)].kind).memory.value; });
     addRuns(composition, order, localBatch, runs, out);
     std::ranges::reverse(order);
     addRuns(composition, order, localBatch, runs, out);
@@ -160,8 +166,8 @@ std::vector<StageSearch::Attempt> StageSearch::attempts(const Composition& compo
 }
 
 /// Every tp and dp of each type in turn; `runs` holds those chosen so far.
-void StageSearch::addRuns(const Composition& composition, const std::vector<int>& order, std::int64_t localBatch, std::vector<Run>& runs,
-                          std::vector<Attempt>& out) {
+void StageSearch::addRuns(const Composition& composition, const std::vector<int>& order, std::int64_t localBatch,
+                          std::vector<Run>& runs, std::vector<Attempt>& out) {
   if (runs.size() == order.size()) {
     // Equal replicas everywhere are pipelines of their own.
     if (std::ranges::min(runs, {}, &Run::dp).dp == 1) addAttempts(runs, localBatch, out);
@@ -193,7 +199,8 @@ void StageSearch::addAttempts(const std::vector<Run>& runs, std::int64_t localBa
     Seconds fastest = kForever;
     double layersPerSecond = 0;
     for (const Run& run : runs) {
-      const StageTable& table = tables_.of(types_[static_cast<std::size_t>(run.type)].kind, run.tp, ceilDivide(microBatch, run.dp));
+      const StageTable& table =
+          tables_.of(types_[static_cast<std::size_t>(run.type)].kind, run.tp, ceilDivide(microBatch, run.dp));
       fastest = std::min(fastest, table.layerTime());
       layersPerSecond += run.stages / table.layerTime().value;
     }
@@ -209,8 +216,8 @@ Seconds StageSearch::sendTime(const Run& from, const Run& to, int samples) const
   const TypeFigures& a = types_[static_cast<std::size_t>(from.type)];
   const TypeFigures& b = types_[static_cast<std::size_t>(to.type)];
   const std::int64_t perSample = model_.training().sequenceLength * model_.model().hidden * bytesOf(model_.training().precision);
-  const bool oneNode = model_.cluster().nodes.size() == 1 ||
-                       (from.type == to.type && from.stages * from.tp * from.dp <= a.leastPerNode);
+  const bool oneNode =
+      model_.cluster().nodes.size() == 1 || (from.type == to.type && from.stages * from.tp * from.dp <= a.leastPerNode);
   const double copies = std::max(1.0, static_cast<double>(to.tp) / from.tp);
   double share = std::max(copies * ceilDivide(samples, from.dp), static_cast<double>(ceilDivide(samples, to.dp)));
   if (oneNode) return a.intra.latency + Seconds{share * static_cast<double>(perSample) / a.intra.bandwidth.value};
@@ -228,7 +235,8 @@ std::optional<PipelineChoice> StageSearch::cutBest(const Attempt& attempt, std::
   cut.unitCount = model_.model().unitCount();
   for (std::size_t s = 0; s < runOfStage.size(); ++s) {
     const Run& run = runOfStage[s];
-    cut.tables.push_back(&tables_.of(types_[static_cast<std::size_t>(run.type)].kind, run.tp, ceilDivide(attempt.microBatch, run.dp)));
+    cut.tables.push_back(
+        &tables_.of(types_[static_cast<std::size_t>(run.type)].kind, run.tp, ceilDivide(attempt.microBatch, run.dp)));
     cut.sends.push_back(s + 1 < runOfStage.size() ? sendTime(run, runOfStage[s + 1], attempt.microBatch) : Seconds{});
     cut.inFlight.push_back(inFlightMicroBatches(s, runOfStage.size(), microBatches));
     cut.holders.push_back(pipelines - 1 + run.dp);
@@ -257,7 +265,8 @@ PipelineTimes StageSearch::timesOf(const PipelineChoice& choice, std::int64_t lo
   const int last = static_cast<int>(localBatch - (times.microBatches - 1) * choice.microBatch);
   const auto timeOf = [&](std::size_t s, int samples) {
     const StageChoice& stage = choice.stages[s];
-    const StageTable& table = tables_.of(types_[static_cast<std::size_t>(stage.type)].kind, stage.tp, ceilDivide(samples, stage.dp));
+    const StageTable& table =
+        tables_.of(types_[static_cast<std::size_t>(stage.type)].kind, stage.tp, ceilDivide(samples, stage.dp));
     StageTime time{table.forward(stage.parts), table.backward(stage.parts), {}};
     if (s + 1 == choice.stages.size()) return time;
     const auto run = [&](const StageChoice& of) {
@@ -291,7 +300,28 @@ void StageSearch::fitToSimulation(PipelineChoice& choice, std::int64_t localBatc
   choice.fill = simulated(seen, true) - static_cast<double>(seen - 1) * choice.pace;
 }
 
-std::optional<PipelineChoice> StageSearch::best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care) {
+Seconds StageSearch::syncEstimate(const PipelineChoice& choice, int pipelines) const {
+  if (pipelines < 2) return {};
+  const Training& training = model_.training();
+  const std::int64_t bytes =
+      gradientBytesPerParameter() + (training.zeroStage >= 1 ? bytesOf(training.precision) : gradientBytesPerParameter());
+  const double others = pipelines - 1;
+  Seconds longest;
+  for (const StageChoice& stage : choice.stages) {
+    const TypeFigures& type = types_[static_cast<std::size_t>(stage.type)];
+    const bool oneNode = model_.cluster().nodes.size() == 1;
+    const LinkSpec& link = oneNode ? type.intra : type.nic;
+    const UnitRange units = stage.units();
+    const double held = static_cast<double>(storedParameters(model_.model(), units.first, units.last)) / stage.tp;
+    const double sharing = oneNode || type.nicPerDevice ? 1.0 : type.mostPerNode;
+    longest = std::max(longest, Seconds{held * static_cast<double>(bytes) * sharing * others / pipelines / link.bandwidth.value} +
+                                    2.0 * others * link.latency);
+  }
+  return longest;
+}
+
+std::optional<PipelineChoice> StageSearch::best(const Composition& composition, std::int64_t localBatch, int pipelines,
+                                                Care care) {
   const Effort& effort = care == Care::Thorough ? kThorough : kEstimate;
   if (!mayHold(composition, pipelines)) return std::nullopt;
   std::vector<std::pair<Seconds, PipelineChoice>> found;  // by closed form

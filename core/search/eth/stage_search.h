@@ -16,11 +16,11 @@ using Composition = std::vector<int>;
 
 /// What the stage search needs to know of one device type.
 struct TypeFigures {
-  int kind = 0;             // of CostModel: the one with the slowest intra link
-  int count = 0;            // usable devices
+  int kind = 0;   // of CostModel: the one with the slowest intra link
+  int count = 0;  // usable devices
   int mostPerNode = 0, leastPerNode = 0;
-  LinkSpec intra, nic;      // slowest of its nodes
-  bool nicPerDevice = true; // of all its nodes
+  LinkSpec intra, nic;       // slowest of its nodes
+  bool nicPerDevice = true;  // of all its nodes
 };
 
 struct StageChoice {
@@ -41,9 +41,9 @@ struct PipelineChoice {
 /// How long a configuration is looked for: an estimate ranks groupings, what is built deserves more.
 enum class Care { Estimate, Thorough };
 
-/// The best configuration of one pipeline (algorithms.md 5.1, 2 and 3): order of the types, tp and dp of each, micro-batch, cuts and
-/// recomputation. Stages are cut by the least bottleneck that the memory allows; configurations are compared by the closed form, the
-/// best few by simulation.
+/// The best configuration of one pipeline (algorithms.md 5.1, 2 and 3): order of the types, tp and dp of each, micro-batch, cuts
+/// and recomputation. Stages are cut by the least bottleneck that the memory allows; configurations are compared by the closed
+/// form, the best few by simulation.
 class StageSearch {
  public:
   StageSearch(const CostModel& model, const Limits& limits, bool mayRecompute, std::function<bool()> stopped);
@@ -52,7 +52,11 @@ class StageSearch {
   [[nodiscard]] int typeOf(DeviceId device) const;
 
   /// `pipelines`: how many pipelines the plan has, at least (ZeRO shards over them). None: nothing fits, or stopped. Thread-safe.
-  [[nodiscard]] std::optional<PipelineChoice> best(const Composition& composition, std::int64_t localBatch, int pipelines, Care care);
+  [[nodiscard]] std::optional<PipelineChoice> best(const Composition& composition, std::int64_t localBatch, int pipelines,
+                                                   Care care);
+
+  /// Gradient sync of the choice's fullest device among so many pipelines, about: its parameters over its node's way out.
+  [[nodiscard]] Seconds syncEstimate(const PipelineChoice& choice, int pipelines) const;
 
   [[nodiscard]] StageTables& tables() { return tables_; }
   /// FLOP/s of a composition: its share of the batch at first.
@@ -78,8 +82,8 @@ class StageSearch {
                std::vector<Attempt>& out);
   void addAttempts(const std::vector<Run>& runs, std::int64_t localBatch, std::vector<Attempt>& out);
   [[nodiscard]] Seconds sendTime(const Run& from, const Run& to, int samples) const;
-  [[nodiscard]] std::optional<PipelineChoice> cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines, Seconds limit,
-                                                      double tolerance);
+  [[nodiscard]] std::optional<PipelineChoice> cutBest(const Attempt& attempt, std::int64_t localBatch, int pipelines,
+                                                      Seconds limit, double tolerance);
   [[nodiscard]] PipelineTimes timesOf(const PipelineChoice& choice, std::int64_t localBatch);
   void fitToSimulation(PipelineChoice& choice, std::int64_t localBatch);
 

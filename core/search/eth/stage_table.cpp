@@ -11,7 +11,11 @@ std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 }  // namespace
 
 StageTable::StageTable(const CostModel& model, int kind, int tp, std::int64_t samples, bool mayRecompute)
-    : model_(model), kind_(kind), unitCount_(model.model().unitCount()), costs_(model.opCosts(kind, tp, samples)), tied_(model.tiedParameters(tp)) {
+    : model_(model),
+      kind_(kind),
+      unitCount_(model.model().unitCount()),
+      costs_(model.opCosts(kind, tp, samples)),
+      tied_(model.tiedParameters(tp)) {
   for (int k = 0; k < 4; ++k) parameters_[static_cast<std::size_t>(k)] = model.parameters(static_cast<UnitKind>(k), tp);
   levels_.push_back(levelOf({}));
   if (mayRecompute) addLevels();
@@ -71,7 +75,8 @@ Seconds StageTable::forward(std::span<const LevelRange> parts) const {
   Seconds sum;
   for (const LevelRange& part : parts) {
     const std::array<int, 4> count = counts(part.units);
-    for (std::size_t k = 0; k < 4; ++k) sum += static_cast<double>(count[k]) * levels_[static_cast<std::size_t>(part.level)].units[k].forward;
+    for (std::size_t k = 0; k < 4; ++k)
+      sum += static_cast<double>(count[k]) * levels_[static_cast<std::size_t>(part.level)].units[k].forward;
   }
   return sum;
 }
@@ -80,7 +85,8 @@ Seconds StageTable::backward(std::span<const LevelRange> parts) const {
   Seconds sum;
   for (const LevelRange& part : parts) {
     const std::array<int, 4> count = counts(part.units);
-    for (std::size_t k = 0; k < 4; ++k) sum += static_cast<double>(count[k]) * levels_[static_cast<std::size_t>(part.level)].units[k].backward;
+    for (std::size_t k = 0; k < 4; ++k)
+      sum += static_cast<double>(count[k]) * levels_[static_cast<std::size_t>(part.level)].units[k].backward;
   }
   return sum;
 }
@@ -123,7 +129,8 @@ bool StageTable::fits(std::span<const LevelRange> parts, int inFlight, int holde
 
 int StageTable::lastUnit(int first, int most, int level, Seconds pace, int inFlight, int holders, bool alone) const {
   const std::vector<Seconds>& before = levels_[static_cast<std::size_t>(level)].timeBefore;
-  const auto inTime = std::upper_bound(before.begin() + first, before.begin() + most + 1, before[static_cast<std::size_t>(first)] + pace);
+  const auto inTime =
+      std::upper_bound(before.begin() + first, before.begin() + most + 1, before[static_cast<std::size_t>(first)] + pace);
   int low = first, high = static_cast<int>(inTime - before.begin()) - 1;
   if (high <= first) return first;
   const auto fitsUntil = [&](int last) {

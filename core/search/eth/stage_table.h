@@ -43,8 +43,8 @@ class StageTable {
  private:
   struct Level {
     OpSet ops;
-    std::array<UnitCost, 4> units;     // by UnitKind
-    std::vector<Seconds> timeBefore;   // forward + backward of units [0, i)
+    std::array<UnitCost, 4> units;    // by UnitKind
+    std::vector<Seconds> timeBefore;  // forward + backward of units [0, i)
   };
   void addLevels();
   [[nodiscard]] Level levelOf(OpSet ops) const;

@@ -25,7 +25,9 @@ struct Grid {
 constexpr int kMostOddStages = 16;
 
 /// part i of `total` split over `parts`: larger ones first.
-std::int64_t evenPart(std::int64_t total, std::int64_t parts, std::int64_t i) { return total / parts + (i < total % parts ? 1 : 0); }
+std::int64_t evenPart(std::int64_t total, std::int64_t parts, std::int64_t i) {
+  return total / parts + (i < total % parts ? 1 : 0);
+}
 
 std::vector<Recompute> recomputeOf(Recomputing recomputing, UnitRange units, const Model& model) {
   UnitRange blocks{std::max(units.first, 1), std::min(units.last, model.unitCount() - 1)};
@@ -33,7 +35,8 @@ std::vector<Recompute> recomputeOf(Recomputing recomputing, UnitRange units, con
   Recompute recompute{blocks, {Op::Score, Op::Softmax, Op::AttentionDropout, Op::Context}};
   if (recomputing == Recomputing::Full) {
     recompute.ops.clear();
-    for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp}) recompute.ops.insert(recompute.ops.end(), opsOf(kind).begin(), opsOf(kind).end());
+    for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp})
+      recompute.ops.insert(recompute.ops.end(), opsOf(kind).begin(), opsOf(kind).end());
   }
   return {recompute};
 }
@@ -52,7 +55,8 @@ class UniformGrid {
   }
 
   void consider() {
-    session_.consider(points_.size(), [this](std::size_t i) { return make(points_[i]); }, "uniform grid");
+    session_.consider(
+        points_.size(), [this](std::size_t i) { return make(points_[i]); }, "uniform grid");
   }
 
  private:

@@ -18,7 +18,8 @@ class RandomPlan {
 
   Plan run() {
     std::vector<DeviceId> fast, slow;
-    for (const DeviceId device : plan_.cluster.devices()) (plan_.cluster.typeIndexOf(device) == 0 ? fast : slow).push_back(device);
+    for (const DeviceId device : plan_.cluster.devices())
+      (plan_.cluster.typeIndexOf(device) == 0 ? fast : slow).push_back(device);
     const std::int64_t batch = plan_.training.globalBatch;
     const std::int64_t pipelines = 1 + below(2);
     for (std::int64_t p = 0; p < pipelines; ++p) {
@@ -41,7 +42,9 @@ class RandomPlan {
   }
 
  private:
-  std::int64_t below(std::int64_t bound) { return static_cast<std::int64_t>(random_.below(at_++, static_cast<std::uint64_t>(bound))); }
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(random_.below(at_++, static_cast<std::uint64_t>(bound)));
+  }
 
   /// Pools are in order of node; both are large enough for six stages of four.
   void fill(Stage& stage, int microBatch, std::vector<DeviceId>& fast, std::vector<DeviceId>& slow) {
@@ -93,7 +96,8 @@ TEST(ProblemLowerBound, IsNeverAboveTheReportedTimeOfARandomPlan) {
 }
 
 TEST(ProblemLowerBound, IsCloseToAPlanThatKeepsEveryDeviceBusy) {
-  const Plan plan = planOf(*parseClusterShorthand("1x1:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), {{64, 4, {"a100-80-sxm-0/0"}, {0, 50}}});
+  const Plan plan =
+      planOf(*parseClusterShorthand("1x1:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), {{64, 4, {"a100-80-sxm-0/0"}, {0, 50}}});
   const AnalyticProfile profile(plan.model, plan.training);
   const PlanPrediction predicted = *evaluate(plan, profile).plan.predicted;
   EXPECT_LT(predicted.gap(), 0.05);

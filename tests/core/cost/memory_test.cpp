@@ -16,7 +16,10 @@ MemoryByReplica memoryOf(const Plan& plan) {
 
 Plan fourStages(std::int64_t localBatch, int microBatch) {
   return planOf(*parseClusterShorthand("1x4:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
-                {{localBatch, microBatch, {"a100-80-sxm-0/0", "a100-80-sxm-0/1", "a100-80-sxm-0/2", "a100-80-sxm-0/3"}, {0, 13, 25, 37, 50}}});
+                {{localBatch,
+                  microBatch,
+                  {"a100-80-sxm-0/0", "a100-80-sxm-0/1", "a100-80-sxm-0/2", "a100-80-sxm-0/3"},
+                  {0, 13, 25, 37, 50}}});
 }
 
 TEST(Memory, IsNoFunctionOfTheLocalBatchBeyondTheMicroBatchesInFlight) {

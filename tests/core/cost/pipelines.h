@@ -6,7 +6,8 @@
 
 namespace evenkeel {
 
-/// Random pipeline number `index`: 1 to 12 stages, 1 to 40 micro-batches, a ragged last one in half of them, sends in half of them.
+/// Random pipeline number `index`: 1 to 12 stages, 1 to 40 micro-batches, a ragged last one in half of them, sends in half of
+/// them.
 [[nodiscard]] inline PipelineTimes randomPipeline(std::uint64_t index) {
   const CounterRandom random(7, "pipelines");
   std::uint64_t at = index << 10U;

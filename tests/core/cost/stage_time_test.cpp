@@ -56,7 +56,8 @@ TEST(StageTime, MovesWithEveryBandwidthAndLatencyThatIsDrawnOnTheWay) {
 }
 
 TEST(StageTime, TakesTpCollectivesFromTheNodeThatIsDrawn) {
-  Plan plan = planOf(*parseClusterShorthand("2x2:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), {{8, 2, {"a100-80-sxm-0/0"}, {0, 50}}});
+  Plan plan =
+      planOf(*parseClusterShorthand("2x2:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), {{8, 2, {"a100-80-sxm-0/0"}, {0, 50}}});
   Stage& stage = plan.pipelines[0].stages[0];
   stage.devices = {{0, 0}, {0, 1}};
   stage.tp = 2;
@@ -82,7 +83,8 @@ TEST(StageTime, SharesANodesOneNicAmongItsRanks) {
 }
 
 TEST(StageTime, IsThatOfTheSlowestReplica) {
-  Plan plan = planOf(*parseClusterShorthand("1x1:cpu,1x1:cpu@0.25"), *modelFromArgument("tiny-gpt"), {{8, 4, {"cpu-0/0"}, {0, 18}}});
+  Plan plan =
+      planOf(*parseClusterShorthand("1x1:cpu,1x1:cpu@0.25"), *modelFromArgument("tiny-gpt"), {{8, 4, {"cpu-0/0"}, {0, 18}}});
   const Seconds whole = timesOf(plan).full[0].forward;
   Stage& stage = plan.pipelines[0].stages[0];
   stage.devices = {{0, 0}, {1, 0}};

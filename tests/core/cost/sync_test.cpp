@@ -15,8 +15,9 @@ SyncTime syncOf(const Plan& plan) {
 }
 
 Plan twoNodes(const std::vector<int>& cuts = {0, 25, 50}) {
-  Plan plan = planOf(*parseClusterShorthand("2x2:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
-                     {{8, 1, {"a100-80-sxm-0/0", "a100-80-sxm-0/1"}, {0, 25, 50}}, {8, 1, {"a100-80-sxm-1/0", "a100-80-sxm-1/1"}, cuts}});
+  Plan plan =
+      planOf(*parseClusterShorthand("2x2:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
+             {{8, 1, {"a100-80-sxm-0/0", "a100-80-sxm-0/1"}, {0, 25, 50}}, {8, 1, {"a100-80-sxm-1/0", "a100-80-sxm-1/1"}, cuts}});
   plan.training.zeroStage = 0;
   return plan;
 }

@@ -32,7 +32,8 @@ TEST(UnitCost, KeepsOnlyTheInputOfARecomputedRun) {
   const Case c;
   const std::int64_t sbh = c.training.sequenceLength * c.model.hidden;
   const OpSet core = setOf({Op::Score, Op::Softmax, Op::AttentionDropout, Op::Context});
-  EXPECT_EQ(unitCost(c.costs, UnitKind::Attention, core).saved.value + unitCost(c.costs, UnitKind::Mlp, core).saved.value, 34 * sbh);
+  EXPECT_EQ(unitCost(c.costs, UnitKind::Attention, core).saved.value + unitCost(c.costs, UnitKind::Mlp, core).saved.value,
+            34 * sbh);
   EXPECT_EQ(unitCost(c.costs, UnitKind::Attention, OpSet().set()).saved.value, 2 * sbh);
   EXPECT_EQ(unitCost(c.costs, UnitKind::Mlp, OpSet().set()).saved.value, 2 * sbh);
 }

@@ -14,8 +14,10 @@ namespace {
 class BruteForce {
  public:
   explicit BruteForce(const Problem& problem)
-      : profile_(problem.model, problem.training), model_(problem.cluster, problem.model, problem.training, profile_),
-        devices_(problem.cluster.devices()), used_(devices_.size(), false) {}
+      : profile_(problem.model, problem.training),
+        model_(problem.cluster, problem.model, problem.training, profile_),
+        devices_(problem.cluster.devices()),
+        used_(devices_.size(), false) {}
 
   Seconds run() {
     addPipelines(model_.training().globalBatch, {0, 0});
@@ -76,9 +78,11 @@ class BruteForce {
 
 Problem tinyProblem(std::uint64_t index) {
   const CounterRandom random(index, "tiny");
-  const std::vector<std::string> clusters = {"1x2:cpu,1x1:cpu@0.5", "1x3:cpu", "1x1:cpu,1x1:cpu@0.25", "1x1:cpu,1x1:cpu@0.5,1x1:cpu@0.2"};
+  const std::vector<std::string> clusters = {"1x2:cpu,1x1:cpu@0.5", "1x3:cpu", "1x1:cpu,1x1:cpu@0.25",
+                                             "1x1:cpu,1x1:cpu@0.5,1x1:cpu@0.2"};
   Cluster cluster = *parseClusterShorthand(clusters[random.below(0, clusters.size())]);
-  for (std::size_t n = 0; n < cluster.nodes.size(); ++n) cluster.nodes[n].nic.bandwidth = (0.02 + random.uniform(10 + n)) * cluster.nodes[n].nic.bandwidth;
+  for (std::size_t n = 0; n < cluster.nodes.size(); ++n)
+    cluster.nodes[n].nic.bandwidth = (0.02 + random.uniform(10 + n)) * cluster.nodes[n].nic.bandwidth;
   Model model = *modelFromArgument("tiny-gpt");
   model.layers = 2;
   return problemOf(std::move(cluster), std::move(model), 1 + static_cast<std::int64_t>(random.below(1, 5)));
@@ -101,7 +105,8 @@ TEST(BruteForce, IsNeverBeatenAndEthIsCloseToIt) {
     equal += ratio < 1 + 1e-9 ? 1 : 0;
   }
   RecordProperty("equal", equal);
-  std::cout << "eth against brute force: equal in " << equal << " of " << kProblems << ", mean " << sum / kProblems << ", worst " << worst << '\n';
+  std::cout << "eth against brute force: equal in " << equal << " of " << kProblems << ", mean " << sum / kProblems << ", worst "
+            << worst << '\n';
   EXPECT_LT(worst, 1.15);
 }
 

@@ -96,13 +96,15 @@ TEST(StageTable, FreesMoreMemoryForMoreTimeWithEachLevel) {
   const StageTable& table = t.search.tables().of(0, 1, 1);
   for (int level = 1; level < table.levelCount(); ++level) {
     EXPECT_GT(table.time({{1, 21}, level}), table.time({{1, 21}, level - 1}));
-    EXPECT_GE(table.lastUnit(1, 81, level, Seconds{1e9}, 4, 1, false), table.lastUnit(1, 81, level - 1, Seconds{1e9}, 4, 1, false));
+    EXPECT_GE(table.lastUnit(1, 81, level, Seconds{1e9}, 4, 1, false),
+              table.lastUnit(1, 81, level - 1, Seconds{1e9}, 4, 1, false));
   }
 }
 
 TEST(StageSearch, FitsItsChoiceIntoTheMemoryThatTheEvaluationCharges) {
   Tables t{problemOf("2x8:Ascend-910B2,2x8:Ascend-910B4", "gpt3-13b", 256)};
-  for (const Composition& composition : {Composition{4, 4}, Composition{16, 0}, Composition{0, 16}, Composition{3, 5}, Composition{16, 16}}) {
+  for (const Composition& composition :
+       {Composition{4, 4}, Composition{16, 0}, Composition{0, 16}, Composition{3, 5}, Composition{16, 16}}) {
     const auto choice = t.search.best(composition, 32, 1, Care::Thorough);
     if (!choice) continue;
     const std::vector<std::int64_t> batches = {32};

@@ -41,7 +41,8 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
 }
 
 class EachPlanner : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth"),
+                         [](const auto& test) { return std::string(test.param); });
 
 // Public Metis: global batch 100 over 8 GPUs trained 80; Megatron-LM #1304: 30 layers on 4 stages, 28 built (field-faults).
 TEST_P(EachPlanner, LosesNoSampleAndNoLayerWhereNothingDivides) {
@@ -53,7 +54,8 @@ TEST_P(EachPlanner, LosesNoSampleAndNoLayerWhereNothingDivides) {
       EXPECT_THAT(evaluated(*plan).violations, IsEmpty()) << cluster << " " << batch;
       EXPECT_THAT(notLaunchable(*plan, ownRuntime()), IsEmpty()) << cluster << " " << batch;
       EXPECT_EQ(std::accumulate(plan->pipelines.begin(), plan->pipelines.end(), std::int64_t{0},
-                                [](std::int64_t sum, const Pipeline& p) { return sum + p.localBatch; }), batch);
+                                [](std::int64_t sum, const Pipeline& p) { return sum + p.localBatch; }),
+                batch);
     }
   }
 }
@@ -78,7 +80,8 @@ TEST_P(EachPlanner, ReturnsItsPredictionsAndHowItSearched) {
 }
 
 TEST_P(EachPlanner, GivesTheSamePlanForAnyNumberOfThreads) {
-  for (const auto& [cluster, model, batch] : {std::tuple{kDemo, "tiny-gpt", 13}, std::tuple{"2x8:A100-80-SXM,2x8:V100-32-SXM2", "gpt3-6.7b", 96}}) {
+  for (const auto& [cluster, model, batch] :
+       {std::tuple{kDemo, "tiny-gpt", 13}, std::tuple{"2x8:A100-80-SXM,2x8:V100-32-SXM2", "gpt3-6.7b", 96}}) {
     const Problem problem = problemOf(cluster, model, batch);
     const auto one = planWith(GetParam(), problem, {.budget = {.threads = 1}});
     ASSERT_TRUE(one) << one.error().text();
@@ -226,8 +229,8 @@ TEST_P(EachPlanner, TellsItsObserverValidPlansThatGetStrictlyFaster) {
 
 TEST(Eth, IsNeverSlowerThanUniformAndFasterOnUnlikeDevices) {
   for (const auto& [cluster, model, batch, factor] :
-       {std::tuple{kDemo, "tiny-gpt", 13, 1.0}, std::tuple{kDemo, "tiny-gpt", 24, 0.95}, std::tuple{"1x4:cpu", "tiny-gpt", 24, 1.0},
-        std::tuple{"2x8:Ascend-910B2,2x8:Ascend-910B4", "gpt3-13b", 256, 0.95}}) {
+       {std::tuple{kDemo, "tiny-gpt", 13, 1.0}, std::tuple{kDemo, "tiny-gpt", 24, 0.95},
+        std::tuple{"1x4:cpu", "tiny-gpt", 24, 1.0}, std::tuple{"2x8:Ascend-910B2,2x8:Ascend-910B4", "gpt3-13b", 256, 0.95}}) {
     const Problem problem = problemOf(cluster, model, batch);
     const auto uniform = planWith("uniform", problem), eth = planWith("eth", problem);
     ASSERT_TRUE(uniform);

@@ -31,7 +31,8 @@ Problem randomProblem(std::uint64_t index) {
   std::string text;
   const int parts = 1 + below(4);
   for (int i = 0; i < parts; ++i) {
-    const std::string type = cpus ? fmt::format("cpu@{}", 0.1 * (1 + below(10))) : accelerators[static_cast<std::size_t>(below(4))];
+    const std::string type =
+        cpus ? fmt::format("cpu@{}", 0.1 * (1 + below(10))) : accelerators[static_cast<std::size_t>(below(4))];
     text += fmt::format("{}{}x{}:{}", i > 0 ? "," : "", 1 + below(2), 1 + below(9), type);
   }
   Cluster cluster = *parseClusterShorthand(text);
@@ -42,7 +43,8 @@ Problem randomProblem(std::uint64_t index) {
     // vast.ai users: a node with two different cards (field-faults).
     if (below(4) == 0) node.devices.front().type = below(cluster.deviceTypes.size());
   }
-  const std::vector<std::string> models = cpus ? std::vector<std::string>{"tiny-gpt"} : std::vector<std::string>{"gpt3-350m", "gpt3-2.7b", "llama2-7b", "tiny-llama"};
+  const std::vector<std::string> models =
+      cpus ? std::vector<std::string>{"tiny-gpt"} : std::vector<std::string>{"gpt3-350m", "gpt3-2.7b", "llama2-7b", "tiny-llama"};
   Model model = *modelFromArgument(models[static_cast<std::size_t>(below(models.size()))]);
   const std::vector<std::int64_t> batches = {1, 2, 7, 13, 32, 97, 128};
   return problemOf(std::move(cluster), std::move(model), batches[static_cast<std::size_t>(below(batches.size()))]);
@@ -65,7 +67,8 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
       }
       ++feasible;
       const Evaluation evaluation = evaluate(*plan, profile, false);
-      ASSERT_THAT(evaluation.violations, IsEmpty()) << "problem " << i << ", " << planner << ": " << evaluation.violations.front().what;
+      ASSERT_THAT(evaluation.violations, IsEmpty())
+          << "problem " << i << ", " << planner << ": " << evaluation.violations.front().what;
       ASSERT_LE(plan->predicted->lowerBound, plan->predicted->iteration) << "problem " << i;
       if (runsHere(problem.cluster)) {
         ASSERT_THAT(notLaunchable(*plan, ownRuntime()), IsEmpty()) << "problem " << i;

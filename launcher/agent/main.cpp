@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// evenkeel-agent: starts, watches and stops one node's part of a run (resources/docs/protocol.md).
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/words.h"
+#include "launcher/agent/commands.h"
+
+namespace {
+
+using namespace evenkeel;
+
+constexpr int kBadUse = 2;
+constexpr int kLost = 3;
+
+struct Arguments {
+  std::string command, directory;
+  TailOptions tail;
+};
+
+std::optional<Arguments> parse(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  Arguments arguments{.command = words.front()};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool hasValue = i + 1 < words.size();
+    if (words[i] == "--once") {
+      arguments.tail.once = true;
+    } else if (words[i] == "--dir" && hasValue) {
+      arguments.directory = words[++i];
+    } else if (words[i] == "--from" && hasValue) {
+      const auto from = parseNumber<std::int64_t>(words[++i]);
+      if (!from) return std::nullopt;
+      arguments.tail.from = *from;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "evenkeel-agent: %s\n", error.text().c_str());
+  return error.code == Error::Code::InvalidInput ? kBadUse : 1;
+}
+
+int print(const Result<Json>& json) {
+  if (!json) return complain(json.error());
+  std::printf("%s\n", json->dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  return 0;
+}
+
+int tail(const std::filesystem::path& directory, const TailOptions& options) {
+  const auto end = tailJournal(directory, options);
+  if (!end) return complain(end.error());
+  if (*end != TailEnd::Lost) return 0;
+  std::fprintf(stderr, "evenkeel-agent: the agent is gone without a last record\n");
+  return kLost;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto arguments = parse({argv + 1, argv + argc});
+  if (arguments && arguments->command == "version") {
+    return print(Json{{"version", EVENKEEL_VERSION}, {"protocol", 1}});
+  }
+  if (!arguments || arguments->directory.empty()) {
+    std::fprintf(stderr, "usage: evenkeel-agent version | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status --dir DIR\n");
+    return kBadUse;
+  }
+  // one name for the directory, however it was written: processes are told by it
+  std::error_code failure;
+  const std::filesystem::path directory = std::filesystem::canonical(arguments->directory, failure);
+  if (failure) return complain(invalidInput(arguments->directory, failure.message()));
+  if (arguments->command == "run") return print(startRun(directory));
+  if (arguments->command == "tail") return tail(directory, arguments->tail);
+  if (arguments->command == "status") return print(statusOfRun(directory));
+  if (arguments->command == "stop") {
+    const auto stopped = stopRun(directory);
+    const int printed = print(stopped);
+    return printed == 0 && !(*stopped)["stopped"].get<bool>() ? 1 : printed;
+  }
+  std::fprintf(stderr, "evenkeel-agent: unknown command %s\n", arguments->command.c_str());
+  return kBadUse;
+}

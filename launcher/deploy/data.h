@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launcher/deploy/bundle.h"
+
+namespace evenkeel {
+
+/// The training text as one file of bytes.
+struct PackedData {
+  std::filesystem::path file;
+  std::string sha256;
+  std::uint64_t bytes = 0;
+};
+
+inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
+
+/// Joins what a person named into one file under `cache` (data/SHA256, mode 0600): the names in their order, the files of a
+/// folder by their relative paths in byte order, so that the same folder gives the same bytes everywhere. Regular files only; in folders
+/// neither hidden ones (.git) nor links. Missing, unreadable, empty or more than kMostDataBytes: an Error that says which.
+[[nodiscard]] Result<PackedData> packData(const std::vector<std::string>& names, const std::filesystem::path& cache);
+
+/// The packed file as something to deploy.
+[[nodiscard]] Bundle bundleOf(const PackedData& data);
+inline constexpr const char* kDataFile = "train.bytes";
+
+}  // namespace evenkeel

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/job/history.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "launcher/job/records.h"
+
+namespace evenkeel {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL, plan TEXT NOT NULL, run TEXT NOT NULL,
+  nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT,
+  stop_requested INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE events (
+  run TEXT NOT NULL, node INTEGER NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (run, node, seq)) WITHOUT ROWID;
+CREATE TABLE steps (
+  run TEXT NOT NULL, step INTEGER NOT NULL, rank INTEGER NOT NULL, loss REAL, tokens INTEGER, iteration_ms REAL, compute_ms REAL, p2p_ms REAL,
+  bubble_ms REAL, sync_ms REAL, optimizer_ms REAL, peak_bytes INTEGER, grad_norm REAL, learning_rate REAL,
+  PRIMARY KEY (run, step, rank)) WITHOUT ROWID;
+)sql";
+
+std::string textOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Error unknownRun(const std::string& id) { return invalidInput(id, "no such run", "see `evenkeel-cli runs`"); }
+
+}  // namespace
+
+Result<std::unique_ptr<RunHistory>> RunHistory::open(const std::filesystem::path& file) {
+  auto database = Database::open(file);
+  if (!database) return std::move(database).error();
+  std::unique_ptr<RunHistory> history(new RunHistory(*std::move(database)));
+  if (auto prepared = history->prepareSchema(file); !prepared) return prepared.error();
+  return history;
+}
+
+Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
+  if (auto begun = database_.execute("BEGIN IMMEDIATE"); !begun) return begun;  // two processes may both find it new
+  std::int64_t version = 0;
+  {
+    Statement query = database_.prepare("PRAGMA user_version");
+    if (query.step()) version = query.integer(0);
+  }
+  Result<void> made;
+  if (version == 0) made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion));
+  if (version > kSchemaVersion) {
+    made = failed(file.string(), fmt::format("was written by a newer Evenkeel (schema {}; this one knows {})", version, kSchemaVersion), "use that one");
+  }
+  auto ended = database_.execute(made ? "COMMIT" : "ROLLBACK");
+  return made ? ended : made;
+}
+
+Result<void> RunHistory::add(const RunRecord& record) {
+  Statement insert = database_.prepare(
+      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
+  const std::string nodes = textOf(toJson(record.nodes)), timeouts = textOf(toJson(record.timeouts));
+  insert.add(std::string_view(record.id)).add(record.created).add(name(record.state)).add(std::int64_t{record.worldSize});
+  insert.add(std::string_view(textOf(record.plan))).add(std::string_view(textOf(record.run))).add(std::string_view(nodes)).add(std::string_view(timeouts));
+  insert.add(record.predictedIterationMs);
+  if (!insert.run()) return database_.lastError();
+  return {};
+}
+
+Result<RunRecord> RunHistory::find(const std::string& id) {
+  Statement query = database_.prepare(
+      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested FROM runs WHERE id = ?");
+  query.add(std::string_view(id));
+  if (!query.step()) return query.hasFailed() ? database_.lastError() : unknownRun(id);
+  RunRecord record{.id = id, .created = query.number(0), .worldSize = static_cast<int>(query.integer(2))};
+  const auto state = jobStateOf(query.text(1));
+  auto plan = parseJson(query.text(3), id + ": plan"), run = parseJson(query.text(4), id + ": run");
+  auto nodes = parseJobNodes(query.text(5), id + ": nodes");
+  auto timeouts = parseTimeouts(query.text(6), id + ": timeouts");
+  if (!state) return failed(id, fmt::format("has the unknown state \"{}\"", query.text(1)));
+  for (const auto* part : {&plan, &run}) {
+    if (!*part) return part->error();
+  }
+  if (!nodes) return std::move(nodes).error();
+  if (!timeouts) return std::move(timeouts).error();
+  record.state = *state;
+  record.plan = *std::move(plan);
+  record.run = *std::move(run);
+  record.nodes = *std::move(nodes);
+  record.timeouts = *timeouts;
+  record.stopRequested = query.integer(9) != 0;
+  if (!query.isNull(7)) record.predictedIterationMs = query.number(7);
+  if (!query.isNull(8)) {
+    auto failure = parseFailure(query.text(8), id + ": failed");
+    if (!failure) return std::move(failure).error();
+    record.failed = *std::move(failure);
+  }
+  return record;
+}
+
+Result<void> RunHistory::setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure) {
+  Statement update = database_.prepare("UPDATE runs SET state = ?, failed = ? WHERE id = ?");
+  update.add(name(state)).add(failure ? std::optional(textOf(toJson(*failure))) : std::nullopt).add(std::string_view(id));
+  if (!update.run()) return database_.lastError();
+  return {};
+}
+
+Result<void> RunHistory::requestStop(const std::string& id) {
+  Statement update = database_.prepare("UPDATE runs SET stop_requested = 1 WHERE id = ?");
+  update.add(std::string_view(id));
+  if (!update.run()) return database_.lastError();
+  return {};
+}
+
+Result<void> RunHistory::append(const std::string& id, int node, const std::vector<Json>& records) {
+  if (auto begun = database_.execute("BEGIN IMMEDIATE"); !begun) return begun;
+  for (const Json& record : records) {
+    if (auto inserted = insert(id, node, record); !inserted) {
+      [[maybe_unused]] const auto rolledBack = database_.execute("ROLLBACK");
+      return inserted;
+    }
+  }
+  return database_.execute("COMMIT");
+}
+
+Result<void> RunHistory::insert(const std::string& id, int node, const Json& record) {
+  Statement event = database_.prepare("INSERT OR IGNORE INTO events (run, node, seq, time, record) VALUES (?, ?, ?, ?, ?)");
+  event.add(std::string_view(id)).add(std::int64_t{node}).add(integerOf(record, "seq")).add(numberOf(record, "time")).add(std::string_view(textOf(record)));
+  if (!event.run()) return database_.lastError();
+  if (database_.changes() == 0 || eventOf(record) != "step") return {};
+  const StepRecord step = stepOf(record);
+  Statement insert = database_.prepare(
+      "INSERT OR IGNORE INTO steps (run, step, rank, loss, tokens, iteration_ms, compute_ms, p2p_ms, bubble_ms, sync_ms, optimizer_ms, peak_bytes, "
+      "grad_norm, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.add(std::string_view(id)).add(step.step).add(integerOf(record, "rank")).add(step.loss).add(step.tokens).add(step.iterationMs);
+  insert.add(step.computeMs).add(step.p2pMs).add(step.bubbleMs).add(step.syncMs).add(step.optimizerMs).add(step.peakBytes);
+  insert.add(step.gradNorm).add(step.learningRate);
+  if (!insert.run()) return database_.lastError();
+  return {};
+}
+
+Result<std::int64_t> RunHistory::lastSeq(const std::string& id, int node) {
+  Statement query = database_.prepare("SELECT COALESCE(MAX(seq), 0) FROM events WHERE run = ? AND node = ?");
+  query.add(std::string_view(id)).add(std::int64_t{node});
+  if (!query.step()) return database_.lastError();
+  return query.integer(0);
+}
+
+Result<void> RunHistory::replay(const std::string& id, const std::function<void(int, const Json&)>& onRecord) {
+  Statement query = database_.prepare("SELECT node, record FROM events WHERE run = ? ORDER BY time, node, seq");
+  query.add(std::string_view(id));
+  while (query.step()) {
+    auto record = parseJson(query.text(1), id + ": record");
+    if (!record) return std::move(record).error();
+    onRecord(static_cast<int>(query.integer(0)), *record);
+  }
+  if (query.hasFailed()) return database_.lastError();
+  return {};
+}
+
+Result<std::vector<RunRow>> RunHistory::rows() {
+  Statement query = database_.prepare(
+      "SELECT id, state, created, (SELECT COUNT(*) FROM (SELECT step FROM steps WHERE run = runs.id GROUP BY step HAVING COUNT(*) = runs.world_size)) "
+      "FROM runs ORDER BY created DESC, id DESC");
+  std::vector<RunRow> rows;
+  while (query.step()) {
+    rows.push_back({.run = query.text(0), .state = jobStateOf(query.text(1)).value_or(JobState::Failed), .started = query.number(2), .steps = query.integer(3)});
+  }
+  if (query.hasFailed()) return database_.lastError();
+  return rows;
+}
+
+Result<JobStatus> RunHistory::statusOf(const std::string& id) {
+  auto record = find(id);
+  if (!record) return std::move(record).error();
+  JobStatus status{.run = id, .state = record->state, .predictedIterationMs = record->predictedIterationMs, .failed = record->failed};
+  Statement steps = database_.prepare(
+      "SELECT loss, MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
+  steps.add(std::string_view(id)).add(std::int64_t{record->worldSize});
+  std::vector<double> iterations;
+  std::int64_t tokens = 0;
+  while (steps.step()) {
+    status.losses.push_back(steps.number(0));
+    if (!steps.isNull(1)) iterations.push_back(steps.number(1));
+    tokens = steps.integer(2);
+  }
+  if (steps.hasFailed()) return database_.lastError();
+  status.steps = static_cast<std::int64_t>(status.losses.size());
+  if (!iterations.empty()) {
+    status.iterationMs = spreadOf(std::move(iterations));
+    if (status.iterationMs->median > 0) status.tokensPerSecond = static_cast<double>(tokens) / (status.iterationMs->median / 1e3);
+  }
+  Statement peaks = database_.prepare("SELECT rank, MAX(peak_bytes) FROM steps WHERE run = ? GROUP BY rank");
+  peaks.add(std::string_view(id));
+  while (peaks.step()) status.peakBytes[static_cast<int>(peaks.integer(0))] = peaks.integer(1);
+  if (peaks.hasFailed()) return database_.lastError();
+  return status;
+}
+
+}  // namespace evenkeel

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/plan/run.h"
+#include "launcher/job/status.h"
+#include "launcher/ssh/host.h"
+
+namespace evenkeel {
+
+/// The longest that each kind of wait may take; nothing here waits without one.
+struct LaunchTimeouts {
+  std::chrono::milliseconds connect{15'000};     // address, key exchange and login of one node
+  std::chrono::milliseconds command{60'000};     // one short command on a node; copying has no limit but that of silence
+  std::chrono::milliseconds start{120'000};      // until a node's store and workers run
+  std::chrono::milliseconds reconnect{120'000};  // a node that cannot be reached for so long is given up as lost
+  std::chrono::milliseconds stop{30'000};        // until a node has stopped its processes and said so
+  std::chrono::milliseconds peer{60'000};        // until a rank that hears nothing from another one fails
+  bool operator==(const LaunchTimeouts&) const = default;
+};
+
+/// What is to run, and where.
+struct LaunchRequest {
+  Plan plan;
+  Run run;
+  bool local = false;              // every node is this machine, whatever its ssh target says
+  std::filesystem::path programs;  // the folder of evenkeel-agent and evenkeel-worker
+  LaunchTimeouts timeouts;
+};
+
+/// One thing that was looked at on one node before anything is started there.
+struct PreflightRow {
+  std::string node;    // empty: concerns the job as a whole
+  std::string check;   // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address"
+  bool passed = false;
+  std::string detail;  // what was found, or why it will not do
+  std::string remedy;  // may be empty
+  bool operator==(const PreflightRow&) const = default;
+};
+
+/// Told as things happen, one call at a time, from the thread that called (preflight: from several, never two at once).
+struct JobObserver {
+  virtual ~JobObserver() = default;
+  virtual void onPreflight(const PreflightRow&) {}
+  /// Bytes of programs and data that a node has received, of those that it lacked.
+  virtual void onCopy(const std::string& /*node*/, std::uint64_t /*done*/, std::uint64_t /*total*/) {}
+  virtual void onState(JobState) {}
+  /// A step that every rank has reported: each step once, in order.
+  virtual void onStep(const StepRecord&) {}
+  /// What a rank (or the agent: -1) has to say; level is "info" or "warning".
+  virtual void onLog(const std::string& /*node*/, int /*rank*/, const std::string& /*level*/, const std::string& /*text*/) {}
+  /// The connection to a node is gone (text says why) or back (text is empty). The job goes on without us meanwhile.
+  virtual void onConnection(const std::string& /*node*/, const std::string& /*text*/) {}
+  virtual void onFailure(const JobFailure&) {}
+};
+
+/// What a stop left behind, node by node.
+struct StopReport {
+  struct Node {
+    std::string node;
+    bool stopped = false;   // nothing of the run is left there
+    std::vector<int> left;  // process ids that survived
+    std::string problem;    // why it is not known to have stopped; empty if it has
+  };
+  std::vector<Node> nodes;
+  [[nodiscard]] bool complete() const;
+};
+
+/// Makes a connection to a node. Replaced in tests.
+using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, const std::string& name, std::chrono::milliseconds deadline)>;
+
+class RunHistory;
+
+/// Starts jobs, follows them, stops them, remembers them. A job is detached on its nodes: it needs no launcher to go on, and
+/// any launcher of the same person on this machine may follow or stop it. Objects share nothing but the history's file.
+class Launcher {
+ public:
+  /// Opens (or makes) the run history: $XDG_DATA_HOME/evenkeel/runs.sqlite, by default under ~/.local/share.
+  [[nodiscard]] static Result<Launcher> open();
+  /// The same with other folders (history; packed training text) and other hosts, for tests.
+  [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory, const std::filesystem::path& cacheDirectory,
+                                             Connector connect);
+  Launcher(Launcher&&) noexcept;
+  Launcher& operator=(Launcher&&) noexcept;
+  ~Launcher();
+
+  /// Looks at everything that a start needs, on all nodes at once, and changes nothing: every row is told to the observer and
+  /// returned, failures as rows with passed = false. An Error only if the request cannot be examined at all.
+  [[nodiscard]] Result<std::vector<PreflightRow>> preflight(const LaunchRequest& request, JobObserver& observer, std::stop_token stop = {});
+
+  /// The commands that a start would run, a line each, to be read or copied; nothing is connected.
+  [[nodiscard]] Result<std::vector<std::string>> dryRun(const LaunchRequest& request);
+
+  /// Preflight, copy what the nodes lack, start the agents (rank 0's first). Returns the run's id once all workers run.
+  /// On failure nothing is left running, and the Error names every node that objected; a stop request is Error::Cancelled.
+  [[nodiscard]] Result<std::string> startJob(const LaunchRequest& request, JobObserver& observer, std::stop_token stop = {});
+
+  /// Tells the observer what the job has done so far and then what it does, until it ends: every record of every node exactly
+  /// once, also across cut connections. When a node fails, the others are stopped. A stop request ends the following, not the
+  /// job, and returns the status of that moment. An unknown run is InvalidInput.
+  [[nodiscard]] Result<JobStatus> followJob(const std::string& run, JobObserver& observer, std::stop_token stop = {});
+
+  /// Ends the job on all of its nodes; at most timeouts.stop. Stopping an ended job is no error.
+  [[nodiscard]] Result<StopReport> stopJob(const std::string& run);
+
+  /// Asks the nodes if the job has not ended (at most a few seconds; what does not answer is left as it was known).
+  [[nodiscard]] Result<JobStatus> statusOf(const std::string& run);
+
+  /// All runs, newest first, as they are known here.
+  [[nodiscard]] Result<std::vector<RunRow>> runs();
+
+  /// The last bytes of what a rank wrote to its log.
+  [[nodiscard]] Result<std::string> logOf(const std::string& run, int rank, std::size_t mostBytes = std::size_t{1} << 20U);
+
+  /// The number of ranks of a run.
+  [[nodiscard]] Result<int> worldSizeOf(const std::string& run);
+
+ private:
+  Launcher(std::unique_ptr<RunHistory> history, std::filesystem::path cacheDirectory, Connector connect);
+  std::unique_ptr<RunHistory> history_;
+  std::filesystem::path cacheDirectory_;  // of this machine
+  Connector connect_;
+};
+
+}  // namespace evenkeel

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "launcher/job/preparation.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "core/plan/features.h"
+#include "core/plan/violations.h"
+
+namespace evenkeel {
+namespace {
+
+constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20U;  // for journals and logs
+
+bool isNumericAddress(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> binary{};
+  return ::inet_pton(AF_INET, text.c_str(), binary.data()) == 1 || ::inet_pton(AF_INET6, text.c_str(), binary.data()) == 1;
+}
+
+bool isLoopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+std::string ownArchitecture() {
+  utsname system{};
+  ::uname(&system);
+  return system.machine;
+}
+
+std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+
+}  // namespace
+
+void inParallel(std::size_t count, const std::function<void(std::size_t)>& f) {
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&f, i] { f(i); });
+}
+
+Preparation::Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect, JobObserver& observer,
+                         std::stop_token stop)
+    : request_(request), localCache_(std::move(localCache)), connect_(connect), observer_(observer), stop_(std::move(stop)) {}
+
+void Preparation::tell(PreflightRow row, Error::Code code) {
+  const std::lock_guard lock(mutex_);
+  if (!row.passed && !firstCode_) firstCode_ = code;
+  observer_.onPreflight(row);
+  rows_.push_back(std::move(row));
+}
+
+void Preparation::object(const std::string& node, const std::string& check, const Error& error) {
+  const std::string detail = error.where.empty() || error.where == node ? error.what : error.where + ": " + error.what;
+  tell({.node = node, .check = check, .passed = false, .detail = detail, .remedy = error.remedy}, error.code);
+}
+
+std::optional<Error> Preparation::objection() const {
+  if (stop_.stop_requested()) return Error{Error::Code::Cancelled, "launch", "was stopped before anything was started", ""};
+  if (!firstCode_) return std::nullopt;
+  std::string all;
+  for (const PreflightRow& row : rows_) {
+    if (row.passed) continue;
+    all += fmt::format("{}{}{}: {}", all.empty() ? "" : "\n  ", row.node.empty() ? "" : row.node + ": ", row.check, row.detail);
+    if (!row.remedy.empty()) all += "; " + row.remedy;
+  }
+  return Error{*firstCode_, "preflight", all, ""};
+}
+
+void Preparation::examine() {
+  examinePlan();
+  examineData();
+  if (firstCode_ || stop_.stop_requested()) return;
+  for (NodeLayout& layout : layoutOf(request_.plan)) {
+    PreparedNode node;
+    node.ssh = targetOf(request_, layout);
+    node.layout = std::move(layout);
+    nodes_.push_back(std::move(node));
+  }
+  inParallel(nodes_.size(), [this](std::size_t i) { examineNode(nodes_[i]); });
+  if (!firstCode_ && !stop_.stop_requested()) examineAddresses();
+}
+
+void Preparation::examinePlan() {
+  for (const Violation& violation : shapeViolations(request_.plan)) {
+    object("", "plan", invalidInput(violation.where, violation.what, violation.remedy));
+  }
+  if (request_.plan.pipelines.empty()) object("", "plan", invalidInput("plan", "has no pipelines"));
+  if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
+  auto bundle = programBundle(request_.programs);
+  if (bundle) {
+    programs_ = *std::move(bundle);
+  } else {
+    object("", "programs", bundle.error());
+  }
+}
+
+void Preparation::examineData() {
+  auto packed = packData(request_.run.train, localCache_);
+  if (!packed) return object("", "data", packed.error());
+  data_ = *std::move(packed);
+  tell({.check = "data", .passed = true, .detail = fmt::format("{} of training text", megabytes(data_->bytes))});
+}
+
+void Preparation::examineNode(PreparedNode& node) {
+  const std::string& name = node.layout.name;
+  auto host = connect_(node.ssh, name, request_.timeouts.connect);
+  if (!host) return object(name, "reachable", host.error());
+  node.host = *std::move(host);
+  auto facts = probe(*node.host, request_.timeouts.command, stop_);
+  if (!facts) return object(name, "reachable", facts.error());
+  node.facts = *std::move(facts);
+  tell({.node = name, .check = "reachable", .passed = true, .detail = node.isHere() ? "this machine" : node.host->address()});
+  if (node.facts.architecture != ownArchitecture()) {
+    return object(name, "machine",
+                  failed(name, fmt::format("is {}, our programs are for {}", node.facts.architecture, ownArchitecture()), "build them for that machine too"));
+  }
+  tell({.node = name, .check = "machine", .passed = true, .detail = fmt::format("{}, {}", node.facts.architecture, node.facts.libc.empty() ? "no glibc" : node.facts.libc)});
+  examineDisk(node);
+  examinePrograms(node);
+}
+
+void Preparation::examineDisk(const PreparedNode& node) {
+  const std::uint64_t needed = kSpareBytes + (node.isHere() ? 0 : bytesOf(programs_->files) + data_->bytes);
+  const std::string found = fmt::format("{} free in {}", megabytes(node.facts.freeBytes), node.facts.cacheDirectory);
+  if (!node.facts.canWrite) {
+    object(node.layout.name, "disk", failed("", fmt::format("{} cannot be written", node.facts.cacheDirectory), "set XDG_CACHE_HOME there"));
+  } else if (node.facts.freeBytes < needed) {
+    object(node.layout.name, "disk", failed("", fmt::format("{}; {} are needed", found, megabytes(needed))));
+  } else {
+    tell({.node = node.layout.name, .check = "disk", .passed = true, .detail = found});
+  }
+}
+
+void Preparation::examinePrograms(PreparedNode& node) {
+  if (node.isHere()) {
+    node.programs = std::filesystem::absolute(request_.programs).string();
+    node.data = data_->file.string();
+    return tryOut(node);
+  }
+  const std::string& cache = node.facts.cacheDirectory;
+  const Bundle data = bundleOf(*data_);
+  node.programs = cache + "/" + programs_->directory;
+  node.data = cache + "/" + data.directory + "/" + kDataFile;
+  auto missingPrograms = missingFiles(*node.host, cache, *programs_, request_.timeouts.command, stop_);
+  if (!missingPrograms) return object(node.layout.name, "programs", missingPrograms.error());
+  auto missingData = missingFiles(*node.host, cache, data, request_.timeouts.command, stop_);
+  if (!missingData) return object(node.layout.name, "data", missingData.error());
+  node.missingPrograms = *std::move(missingPrograms);
+  node.missingData = *std::move(missingData);
+  if (node.missingPrograms.empty()) return tryOut(node);
+  const std::uint64_t missing = bytesOf(node.missingPrograms) + bytesOf(node.missingData);
+  tell({.node = node.layout.name, .check = "programs", .passed = true, .detail = fmt::format("{} are to be copied", megabytes(missing))});
+}
+
+void Preparation::tryOut(PreparedNode& node) {
+  const std::string& name = node.layout.name;
+  auto printed = tryPrograms(*node.host, node.programs, request_.timeouts.command, stop_);
+  if (!printed) return object(name, "programs", printed.error());
+  tell({.node = name, .check = "programs", .passed = true, .detail = "run"});
+  auto features = parseFeatures(*printed, name + ": evenkeel-worker --features");
+  if (!features) return object(name, "features", features.error());
+  const auto reasons = notLaunchable(request_.plan, *features);
+  for (const Violation& reason : reasons) object(name, "features", invalidInput(reason.where, reason.what, reason.remedy));
+  if (reasons.empty()) tell({.node = name, .check = "features", .passed = true, .detail = "the worker can execute this plan"});
+}
+
+bool Preparation::isLoopbackEnough() const {
+  return std::ranges::all_of(nodes_, [&](const PreparedNode& node) { return node.facts.machine == nodes_.front().facts.machine; });
+}
+
+/// Numeric addresses pass through; a name or a loopback that another machine would be told is refused here, not after start.
+void Preparation::examineAddresses() {
+  std::string ownAddress;  // of this machine, as some node sees it
+  for (const PreparedNode& node : nodes_) {
+    if (!node.isHere() && ownAddress.empty()) ownAddress = node.host->addressOfThisEnd();
+  }
+  const bool oneMachine = isLoopbackEnough();
+  for (PreparedNode& node : nodes_) {
+    const std::string& name = node.layout.name;
+    const std::string& given = request_.local ? std::string() : request_.plan.cluster.nodes[static_cast<std::size_t>(node.layout.node)].trainAddress;
+    std::string source = "as the plan says";
+    node.trainAddress = given;
+    if (given.empty()) {
+      source = oneMachine ? "all nodes are one machine" : "that of the SSH connection";
+      node.trainAddress = oneMachine ? "127.0.0.1" : node.isHere() ? ownAddress : node.host->address();
+    }
+    if (node.trainAddress.empty()) {
+      object(name, "address", invalidInput("", "its address is not known here", "give the node a train_address"));
+    } else if (!isNumericAddress(node.trainAddress)) {
+      object(name, "address", invalidInput("", fmt::format("train_address \"{}\" is no numeric address", node.trainAddress), "give its IPv4 or IPv6 address"));
+    } else if (!oneMachine && isLoopback(node.trainAddress)) {
+      object(name, "address",
+             invalidInput("", fmt::format("{} is loopback, which the other machines cannot reach", node.trainAddress), "give the node a train_address"));
+    } else {
+      tell({.node = name, .check = "address", .passed = true, .detail = fmt::format("{} ({})", node.trainAddress, source)});
+    }
+  }
+}
+
+void Preparation::copy() {
+  inParallel(nodes_.size(), [this](std::size_t i) {
+    if (!nodes_[i].isHere()) copyTo(nodes_[i]);
+  });
+}
+
+void Preparation::copyTo(PreparedNode& node) {
+  const std::string& name = node.layout.name;
+  const std::uint64_t programs = bytesOf(node.missingPrograms), all = programs + bytesOf(node.missingData);
+  std::uint64_t before = 0;
+  const auto told = [&](std::uint64_t done, std::uint64_t) {
+    const std::lock_guard lock(mutex_);
+    observer_.onCopy(name, before + done, all);
+  };
+  auto put = copyFiles(*node.host, node.facts.cacheDirectory, *programs_, node.missingPrograms, told, stop_);
+  if (!put) return object(name, "programs", put.error());
+  before = programs;
+  put = copyFiles(*node.host, node.facts.cacheDirectory, bundleOf(*data_), node.missingData, told, stop_);
+  if (!put) return object(name, "data", put.error());
+  if (programs > 0) tryOut(node);  // what was there was tried before
+}
+
+}  // namespace evenkeel

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/deploy/data.h"
+#include "launcher/deploy/probe.h"
+#include "launcher/job/layout.h"
+
+namespace evenkeel {
+
+/// A node between the first look and the start.
+struct PreparedNode {
+  NodeLayout layout;
+  SshTarget ssh;
+  std::unique_ptr<Host> host;  // null until it was reached
+  NodeFacts facts;
+  std::string programs;        // folder of agent and worker there
+  std::string data;            // the packed training text there
+  std::string trainAddress;
+  std::vector<BundleFile> missingPrograms, missingData;  // there
+  [[nodiscard]] bool isHere() const { return ssh.host.empty(); }
+};
+
+/// What comes before a start, on all nodes at once: look, then copy. Every finding is a row that is told to the observer.
+class Preparation {
+ public:
+  Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect, JobObserver& observer, std::stop_token stop);
+
+  /// Changes nothing on any node.
+  void examine();
+  /// Copies what is missing, then tries the programs. After an examine() without objections.
+  void copy();
+
+  [[nodiscard]] const std::vector<PreflightRow>& rows() const { return rows_; }
+  /// All objections as one Error; nothing if there is none.
+  [[nodiscard]] std::optional<Error> objection() const;
+
+  [[nodiscard]] std::vector<PreparedNode>& nodes() { return nodes_; }
+  [[nodiscard]] const PackedData& data() const { return *data_; }
+
+ private:
+  void tell(PreflightRow row, Error::Code code = Error::Code::Failed);
+  void object(const std::string& node, const std::string& check, const Error& error);
+  void examinePlan();
+  void examineData();
+  void examineNode(PreparedNode& node);
+  void examineDisk(const PreparedNode& node);
+  void examinePrograms(PreparedNode& node);
+  void examineAddresses();
+  void copyTo(PreparedNode& node);
+  void tryOut(PreparedNode& node);
+  [[nodiscard]] bool isLoopbackEnough() const;
+
+  const LaunchRequest& request_;
+  std::filesystem::path localCache_;
+  const Connector& connect_;
+  JobObserver& observer_;
+  std::stop_token stop_;
+  std::optional<Bundle> programs_;
+  std::optional<PackedData> data_;
+  std::vector<PreparedNode> nodes_;
+  std::mutex mutex_;  // of the observer and of what follows
+  std::vector<PreflightRow> rows_;
+  std::optional<Error::Code> firstCode_;
+};
+
+/// Calls f(i) for each i below count, each in a thread of its own, and waits for all.
+void inParallel(std::size_t count, const std::function<void(std::size_t)>& f);
+
+}  // namespace evenkeel
