@@ -24,8 +24,8 @@ std::string chosenKernels() {
 ProcessorFeatures thisProcessor() {
 #if defined(__x86_64__)
   return {.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
-          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl")};
+          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")};
 #else
   return {};
 #endif

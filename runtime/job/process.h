@@ -12,10 +12,10 @@ namespace evenkeel {
 /// gone already.
 [[nodiscard]] Result<void> endWithParent();
 
-/// Prepares what libraries read from the environment when they are loaded: one thread each, and the kernels of an OpenBLAS that is
-/// older than this processor (it would take those of 2004: five times slower on AVX-512). The latter needs to load them again: the
-/// process then executes itself once more with the same arguments. Call it first in main().
-/// The caller must also call useOneThread(), for the libraries that have read their environment by now.
+/// Prepares what libraries read from the environment when they are loaded: one thread each, and the kernels of an OpenBLAS that
+/// is older than this processor (it would take those of 2004: five times slower on AVX-512). The latter needs to load them again:
+/// the process then executes itself once more with the same arguments. Call it first in main(). The caller must also call
+/// useOneThread(), for the libraries that have read their environment by now.
 void prepareLibraries(char** arguments);
 
 /// The kernels to ask OpenBLAS for (OPENBLAS_CORETYPE) when it has chosen `chosen`; empty: leave it as it is.
