@@ -24,6 +24,10 @@ struct ProcessorFeatures {
 };
 [[nodiscard]] std::string betterKernels(const std::string& chosen, ProcessorFeatures processor);
 
+/// Activations come and go with every micro-batch: lets the C library keep what is freed instead of returning it to the kernel
+/// and faulting it in again. Measured: an attention unit of tiny-gpt with 8 samples, backward 7.9 -> 5.7 ms.
+void keepFreedMemory();
+
 /// Largest resident size that this process has had (VmHWM), libraries included; 0 where /proc does not say.
 [[nodiscard]] Bytes peakResident();
 

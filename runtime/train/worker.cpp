@@ -35,6 +35,7 @@ class Worker {
         {.sequenceLength = job->plan.training.sequenceLength, .vocab = job->plan.model.vocab, .seed = job->run.seed});
     if (!samples) return samples.error();
     useOneThread();
+    keepFreedMemory();
     warnIfSlow();
 
     auto rendezvous = Rendezvous::connect(

@@ -49,6 +49,7 @@ void measure(const Plan& plan, const Parameters& parameters, int unit, std::int6
 int main(int argc, char** argv) {
   prepareLibraries(argv);
   useOneThread();
+  keepFreedMemory();
   Plan plan;
   const auto model = modelFromArgument(argc > 1 ? argv[1] : "tiny-gpt");
   if (!model) {
