@@ -45,7 +45,8 @@ Result<CommandOutput> run(Host& host, Command command, std::stop_token stop) {
   return output;
 }
 
-Result<CommandOutput> followLines(Host& host, Command command, const std::function<void(std::string_view)>& onLine, std::stop_token stop) {
+Result<CommandOutput> followLines(Host& host, Command command, const std::function<void(std::string_view)>& onLine,
+                                  std::stop_token stop) {
   CommandOutput output;
   std::string line;  // what has come of a line that is not whole yet
   bool tooLong = false;
@@ -65,7 +66,8 @@ Result<CommandOutput> followLines(Host& host, Command command, const std::functi
   };
   command.onErrorOutput = [&](std::string_view piece) { keepFirst(output.err, piece); };
   auto ending = host.execute(command, overflow.get_token());
-  if (tooLong) return failed(host.name(), fmt::format("{} wrote a line of more than {} MiB", command.argv.front(), kMostOutput >> 20U));
+  if (tooLong)
+    return failed(host.name(), fmt::format("{} wrote a line of more than {} MiB", command.argv.front(), kMostOutput >> 20U));
   if (!ending) return std::move(ending).error();
   output.ending = *ending;
   return output;

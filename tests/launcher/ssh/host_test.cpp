@@ -71,7 +71,8 @@ TEST(LocalHost, SurvivesACommandThatDoesNotReadItsInput) {
 TEST(LocalHost, EndsACommandAndItsChildrenAtTheDeadline) {
   LocalHost host("here");
   std::string pid;
-  const auto output = followLines(host, {.argv = {"sh", "-c", "sleep 600 & echo $!; wait"}, .deadline = 300ms}, [&](std::string_view line) { pid = line; });
+  const auto output = followLines(host, {.argv = {"sh", "-c", "sleep 600 & echo $!; wait"}, .deadline = 300ms},
+                                  [&](std::string_view line) { pid = line; });
   EXPECT_EQ(output.error().code, Error::Code::Cancelled);
   EXPECT_THAT(output.error().text(), HasSubstr("here: sh has not ended within 0.3 s"));
   std::ifstream stat("/proc/" + pid + "/stat");  // gone, or dead and waiting for init
@@ -88,14 +89,16 @@ TEST(LocalHost, EndsASilentCommand) {
 TEST(LocalHost, EndsACommandWhenAskedTo) {
   LocalHost host("here");
   std::stop_source stop;
-  const auto output = followLines(host, {.argv = {"sh", "-c", "echo x; exec sleep 600"}}, [&](std::string_view) { stop.request_stop(); }, stop.get_token());
+  const auto output = followLines(
+      host, {.argv = {"sh", "-c", "echo x; exec sleep 600"}}, [&](std::string_view) { stop.request_stop(); }, stop.get_token());
   EXPECT_EQ(output.error().code, Error::Code::Cancelled);
 }
 
 TEST(LocalHost, DoesNotWaitForADaemonThatHoldsItsOutput) {
   LocalHost host("here");
   std::string pid;
-  const auto output = followLines(host, {.argv = {"sh", "-c", "setsid sleep 600 & echo $!"}}, [&](std::string_view line) { pid = line; });
+  const auto output =
+      followLines(host, {.argv = {"sh", "-c", "setsid sleep 600 & echo $!"}}, [&](std::string_view line) { pid = line; });
   ASSERT_TRUE(output);
   ::kill(std::stoi(pid), SIGKILL);
 }
@@ -103,7 +106,8 @@ TEST(LocalHost, DoesNotWaitForADaemonThatHoldsItsOutput) {
 TEST(Host, HandsOverWholeLines) {
   LocalHost host("here");
   std::vector<std::string> lines;
-  const auto output = followLines(host, {.argv = {"printf", "a\\n\\nb c\\nrest"}}, [&](std::string_view line) { lines.emplace_back(line); });
+  const auto output =
+      followLines(host, {.argv = {"printf", "a\\n\\nb c\\nrest"}}, [&](std::string_view line) { lines.emplace_back(line); });
   ASSERT_TRUE(output);
   EXPECT_THAT(lines, ElementsAre("a", "", "b c"));  // what has no end is no line
 }
@@ -129,7 +133,8 @@ TEST(Upload, ArrivesWholeAndPrivate) {
   LocalHost host("here");
   const std::string path = directory.path() / "-odd name";
   std::uint64_t told = 0;
-  ASSERT_TRUE(upload(host, {.bytes = std::string(1'000'000, 'a'), .path = path, .onProgress = [&](std::uint64_t done) { told = done; }}));
+  ASSERT_TRUE(
+      upload(host, {.bytes = std::string(1'000'000, 'a'), .path = path, .onProgress = [&](std::uint64_t done) { told = done; }}));
   EXPECT_EQ(readFile(path)->size(), 1'000'000U);
   EXPECT_EQ(told, 1'000'000U);
   struct stat status {};
@@ -153,13 +158,18 @@ TEST(Upload, LeavesNothingWhenItIsStopped) {
   const TemporaryDirectory directory;
   LocalHost host("here");
   std::stop_source stop;
-  const auto put = upload(host, {.bytes = std::string(10'000'000, 'a'), .path = directory.path() / "x", .onProgress = [&](std::uint64_t) { stop.request_stop(); }}, stop.get_token());
+  const auto put = upload(host,
+                          {.bytes = std::string(10'000'000, 'a'),
+                           .path = directory.path() / "x",
+                           .onProgress = [&](std::uint64_t) { stop.request_stop(); }},
+                          stop.get_token());
   EXPECT_EQ(put.error().code, Error::Code::Cancelled);
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "x"));
 }
 
 TEST(FakeHost, AnswersFromAFunctionAndKeepsUploads) {
-  FakeHost host("fake", [](const Command& command, std::stop_token) -> Result<Ending> { return FakeHost::reply(command, "hello\n", 4); });
+  FakeHost host("fake",
+                [](const Command& command, std::stop_token) -> Result<Ending> { return FakeHost::reply(command, "hello\n", 4); });
   ASSERT_TRUE(upload(host, {.bytes = "data", .path = "/x/y"}));
   const auto output = run(host, {.argv = {"greet"}});
   EXPECT_EQ(output->out, "hello\n");
