@@ -114,9 +114,10 @@ Result<void> upload(Host& host, const Upload& upload, std::stop_token stop) {
     if (upload.onProgress && !chunk.empty()) upload.onProgress(done);
     return chunk;
   };
-  // The part is named after the shell's process, so that two uploads of one file do not meet; it never outlives its shell.
+  // The part is named after the shell's process, so that two uploads of one file do not meet. It does not outlive the shell,
+  // which must not die of a signal when the connection does.
   const std::string script =
-      "umask 077; part=$1.$$.part; mkdir -p -- \"${1%/*}\" || exit 1; trap 'rm -f -- \"$part\"' EXIT\n"
+      "umask 077; trap '' PIPE HUP; part=$1.$$.part; mkdir -p -- \"${1%/*}\" || exit 1; trap 'rm -f -- \"$part\"' EXIT\n"
       "cat > \"$part\" || exit 1\n"
       "sum=$(sha256sum < \"$part\") || exit 1\n"
       "[ \"${sum%% *}\" = \"$2\" ] || { echo 'what arrived has another checksum' >&2; exit 1; }\n"

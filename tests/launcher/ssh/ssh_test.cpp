@@ -4,12 +4,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 
 #include "core/base/json.h"
 #include "core/base/sha256.h"
 #include "launcher/ssh/local_host.h"
+#include "launcher/ssh/waits.h"
 #include "tests/support/private_sshd.h"
 #include "tests/support/temporary_directory.h"
 
@@ -51,6 +56,18 @@ class SshHostTest : public ::testing::Test {
   std::filesystem::path noise_;
   std::unique_ptr<PrivateSshd> sshd_;
 };
+
+/// Waits until nothing is left in a folder: what runs behind a cut connection takes its time to notice.
+void awaitEmpty(const std::filesystem::path& folder) {
+  const OwnedFd changes(::inotify_init1(IN_CLOEXEC));
+  ::inotify_add_watch(changes.get(), folder.c_str(), IN_DELETE | IN_MOVED_FROM);
+  std::array<char, 4096> events;
+  while (!std::filesystem::is_empty(folder)) {
+    pollfd change{changes.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&change, 1, 30'000), 1) << "something is left in " << folder;
+    ASSERT_GT(::read(changes.get(), events.data(), events.size()), 0);
+  }
+}
 
 TEST_F(SshHostTest, LogsInByKeyAndRunsCommands) {
   const auto host = connected();
@@ -208,7 +225,7 @@ TEST_F(SshHostTest, LeavesNoPartOfACutUpload) {
                        if (done > 5'000'000) sshd_->cutConnections();
                      }});
   EXPECT_FALSE(put);
-  EXPECT_FALSE(std::filesystem::exists(there / "file"));
+  awaitEmpty(there);
 }
 
 }  // namespace
