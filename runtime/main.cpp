@@ -33,7 +33,8 @@ int store(const std::vector<std::string>& arguments) {
   std::map<std::string, std::string> options;
   for (std::size_t i = 1; i + 1 < arguments.size(); i += 2) options[arguments[i]] = arguments[i + 1];
   const auto ranks = parseNumber<int>(options["--ranks"]);
-  if (arguments.size() != 5 || options["--address"].empty() || !ranks || *ranks < 1) return usage("--store needs --address A and --ranks N");
+  if (arguments.size() != 5 || options["--address"].empty() || !ranks || *ranks < 1)
+    return usage("--store needs --address A and --ranks N");
   if (const auto bound = endWithParent(); !bound) {
     fmt::print(stderr, "evenkeel-worker: {}\n", bound.error().text());
     return 1;

@@ -66,7 +66,11 @@ void JobProgress::onCopy(const std::string& node, std::uint64_t done, std::uint6
   line(fmt::format("copying to {}: {:.1f} of {:.1f} MB", node, static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6), done == total);
 }
 
-void JobProgress::onState(JobState state) { line(fmt::format("the job is {}", name(state)), true); }
+void JobProgress::onState(JobState state) {
+  if (state == state_) return;
+  state_ = state;
+  line(fmt::format("the job is {}", name(state)), true);
+}
 
 void JobProgress::onStep(const StepRecord& step) {
   const std::string of = totalSteps_ > 0 ? fmt::format(" of {}", totalSteps_) : "";

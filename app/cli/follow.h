@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -32,6 +33,7 @@ class JobProgress final : public JobObserver {
   void line(const std::string& text, bool isMilestone);
 
   std::int64_t totalSteps_;
+  std::optional<JobState> state_;
   bool onTerminal_ = false, isOpen_ = false;
   std::chrono::steady_clock::time_point lastLine_{};
 };

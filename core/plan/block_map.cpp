@@ -19,7 +19,8 @@ bool holdsKeysOrValues(const TensorSpec& tensor) {
 }
 
 std::size_t stageOfUnit(const Pipeline& pipeline, int unit) {
-  const auto stage = std::ranges::find_if(pipeline.stages, [&](const Stage& s) { return unit >= s.units.first && unit < s.units.last; });
+  const auto stage =
+      std::ranges::find_if(pipeline.stages, [&](const Stage& s) { return unit >= s.units.first && unit < s.units.last; });
   assert(stage != pipeline.stages.end());
   return static_cast<std::size_t>(stage - pipeline.stages.begin());
 }

@@ -33,8 +33,8 @@ struct SliceRange {
 
 /// The largest part of a parameter tensor whose elements all have the same holders.
 struct Block {
-  std::size_t tensor = 0;     // index into BlockMap::tensors
-  SliceRange range;           // along the tensor's split dimension
+  std::size_t tensor = 0;  // index into BlockMap::tensors
+  SliceRange range;        // along the tensor's split dimension
   std::int64_t elements = 0;
   std::size_t holderSet = 0;  // index into BlockMap::holderSets
   bool operator==(const Block&) const = default;

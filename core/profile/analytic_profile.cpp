@@ -17,9 +17,9 @@ constexpr DeviceClass kAccelerator = {.forwardEfficiency = 0.72,
                                       .optimizerTraffic = 30,  // fp32: 4 reads, 3 writes; the 2-byte weight
                                       .reserved = {std::int64_t{1} << 30U}};
 
-/// One core, fp32, OpenBLAS, against bench_unit_times on a Xeon with AVX-512: units of tiny-gpt at micro-batches of 4 and 8 are within
-/// 12 % (head backward 26 % above), attention is 20 to 27 % below. Small tensors live in the caches, hence the bandwidth.
-constexpr DeviceClass kCpuCore = {.forwardEfficiency = 0.88,
+/// One core, fp32, OpenBLAS, against bench_unit_times on a Xeon with AVX-512 (lowest of 14 runs): units of tiny-gpt at micro-batches of
+/// 4 and 8 within 15 %, but the head's backward 25 % above. Small tensors live in the caches, hence the bandwidth.
+constexpr DeviceClass kCpuCore = {.forwardEfficiency = 0.92,
                                   .backwardEfficiency = 0.95,
                                   .bandwidthEfficiency = 0.75,
                                   .forwardOverhead = fromMicroseconds(12),

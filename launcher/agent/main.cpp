@@ -68,7 +68,9 @@ int main(int argc, char** argv) {
     return print(Json{{"version", EVENKEEL_VERSION}, {"protocol", 1}});
   }
   if (!arguments || arguments->directory.empty()) {
-    std::fprintf(stderr, "usage: evenkeel-agent version | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status --dir DIR\n");
+    std::fprintf(stderr,
+                 "usage: evenkeel-agent version | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
+                 "--dir DIR\n");
     return kBadUse;
   }
   // one name for the directory, however it was written: processes are told by it

@@ -12,7 +12,9 @@ constexpr Bounds<std::int64_t> kCount{0, 1 << 20};
 constexpr Bounds<std::int64_t> kPort{0, 65535};
 constexpr Bounds<std::int64_t> kPid{1, std::numeric_limits<int>::max()};
 
-int integer(JsonReader& reader, std::string_view key, Bounds<std::int64_t> bounds) { return static_cast<int>(reader.integer(key, bounds)); }
+int integer(JsonReader& reader, std::string_view key, Bounds<std::int64_t> bounds) {
+  return static_cast<int>(reader.integer(key, bounds));
+}
 
 }  // namespace
 

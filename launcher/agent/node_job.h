@@ -46,7 +46,7 @@ struct AgentRecord {
   int pid = 0;
   std::int64_t startTime = 0;  // clock ticks since boot: tells a process from a later one with its pid
   std::string runId;
-  int storePort = 0;           // 0: hosts no store, or has none yet
+  int storePort = 0;  // 0: hosts no store, or has none yet
   bool operator==(const AgentRecord&) const = default;
 };
 

@@ -66,8 +66,8 @@ void awaitEnd(std::vector<Found>& processes, Clock::time_point until) {
 }
 
 /// In the child, between fork and exec: only calls that are safe there. Reports errno through `report` and ends on failure.
-[[noreturn]] void becomeProgram(const std::vector<char*>& argv, const std::vector<char*>& environment, int in, int out, int err, int report,
-                                pid_t parent) {
+[[noreturn]] void becomeProgram(const std::vector<char*>& argv, const std::vector<char*>& environment, int in, int out, int err,
+                                int report, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before the line above
@@ -143,7 +143,9 @@ std::vector<int> endProcesses(std::vector<Found> processes, std::chrono::millise
 
 Result<Spawned> spawn(const Spawn& spawn) {
   const std::string& program = spawn.argv.front();
-  const auto systemError = [&](const char* step) { return failed(program, fmt::format("cannot be started ({}: {})", step, ::strerror(errno))); };
+  const auto systemError = [&](const char* step) {
+    return failed(program, fmt::format("cannot be started ({}: {})", step, ::strerror(errno)));
+  };
   auto [outRead, outWrite] = makePipe();
   auto [reportRead, reportWrite] = makePipe();
   std::pair<Fd, Fd> input;
@@ -173,9 +175,11 @@ Result<Spawned> spawn(const Spawn& spawn) {
   reportWrite.close();
   int failure = 0;
   ssize_t count = 0;
-  while ((count = ::read(reportRead.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {}
+  while ((count = ::read(reportRead.get(), &failure, sizeof failure)) < 0 && errno == EINTR) {
+  }
   if (count > 0) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
     return failed(program, fmt::format("cannot be run: {}", ::strerror(failure)));
   }
   ::fcntl(outRead.get(), F_SETFL, O_NONBLOCK);
@@ -195,7 +199,8 @@ std::map<std::string, std::string> ownEnvironment() {
 std::string endingText(int status) {
   if (!WIFSIGNALED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
   const char* abbreviation = ::sigabbrev_np(WTERMSIG(status));
-  return abbreviation != nullptr ? fmt::format("killed by SIG{}", abbreviation) : fmt::format("killed by signal {}", WTERMSIG(status));
+  return abbreviation != nullptr ? fmt::format("killed by SIG{}", abbreviation)
+                                 : fmt::format("killed by signal {}", WTERMSIG(status));
 }
 
 }  // namespace evenkeel

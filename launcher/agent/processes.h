@@ -58,10 +58,10 @@ struct Found {
 [[nodiscard]] std::vector<int> endProcesses(std::vector<Found> processes, std::chrono::milliseconds grace);
 
 struct Spawn {
-  std::vector<std::string> argv;  // argv[0] is a path
+  std::vector<std::string> argv;                   // argv[0] is a path
   std::map<std::string, std::string> environment;  // whole
-  std::filesystem::path log;      // stderr is appended there
-  bool hasInput = false;          // its stdin is a pipe that we hold, else /dev/null
+  std::filesystem::path log;                       // stderr is appended there
+  bool hasInput = false;                           // its stdin is a pipe that we hold, else /dev/null
 };
 struct Spawned {
   int pid = 0;

@@ -33,7 +33,8 @@ Result<Given> readDirectory(const fs::path& directory) {
   JsonContext context{(directory / kJobFile).string(), {}};
   JsonReader reader(*jobJson, context);
   expectFormat(reader, "evenkeel.job/1");
-  if (const std::string id = reader.text("run_id"); id != node->runId) reader.fail("run_id", fmt::format("is \"{}\"", id), "expected " + node->runId);
+  if (const std::string id = reader.text("run_id"); id != node->runId)
+    reader.fail("run_id", fmt::format("is \"{}\"", id), "expected " + node->runId);
   const Json run = reader.raw("run");
   JsonReader timeouts = reader.object("timeouts");
   const double seconds = timeouts.number("start_s", {0.001, 86400.0});
@@ -89,7 +90,8 @@ Result<Json> startRun(const fs::path& directory) {
   auto journal = Journal::create(directory / kJournalFile);
   if (!journal) return std::move(journal).error();
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("evenkeel-agent", fmt::format("cannot make a pipe: {}", ::strerror(errno)));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    return failed("evenkeel-agent", fmt::format("cannot make a pipe: {}", ::strerror(errno)));
   Fd fromAgent(ends[0]), report(ends[1]);
   const pid_t pid = ::fork();
   if (pid < 0) return failed("evenkeel-agent", fmt::format("cannot fork: {}", ::strerror(errno)));

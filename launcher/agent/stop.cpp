@@ -27,7 +27,8 @@ Result<Json> stopRun(const fs::path& directory) {
   auto node = parseNodeJob(*nodeJson, (directory / kNodeFile).string());
   if (!node) return std::move(node).error();
   if (auto record = loadAgentRecord(directory); record) {
-    if (record->runId != node->runId) return failed(directory.string(), fmt::format("holds the agent of another run ({})", record->runId));
+    if (record->runId != node->runId)
+      return failed(directory.string(), fmt::format("holds the agent of another run ({})", record->runId));
     if (const auto agent = openAgent(*record)) {
       signalPidfd(agent->get(), SIGTERM);
       pollfd gone{agent->get(), POLLIN, 0};

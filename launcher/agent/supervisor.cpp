@@ -96,10 +96,11 @@ Result<int> Supervisor::start(std::chrono::milliseconds deadline) {
 Result<void> Supervisor::startStore() {
   auto environment = ownEnvironment();
   environment[kRunDirectoryVariable] = directory_.string();
-  auto spawned = spawn({.argv = {job_.worker, "--store", "--address", job_.masterAddress, "--ranks", std::to_string(job_.worldSize)},
-                        .environment = std::move(environment),
-                        .log = directory_ / "store.log",
-                        .hasInput = true});
+  auto spawned =
+      spawn({.argv = {job_.worker, "--store", "--address", job_.masterAddress, "--ranks", std::to_string(job_.worldSize)},
+             .environment = std::move(environment),
+             .log = directory_ / "store.log",
+             .hasInput = true});
   if (!spawned) return spawned.error();
   Watched store{.rank = -1, .pid = spawned->pid};
   store.output = std::move(spawned->output);
@@ -150,7 +151,9 @@ void Supervisor::turn(std::optional<Clock::time_point> until) {
   std::vector<pollfd> fds{{signals_.get(), POLLIN, 0}};
   for (const Watched& process : processes_) fds.push_back({process.output.get(), POLLIN, 0});  // -1: ignored
   int timeout = -1;
-  if (until) timeout = static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count()));
+  if (until)
+    timeout =
+        static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count()));
   if (::poll(fds.data(), fds.size(), timeout) < 0) return;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (fds[i + 1].revents != 0) readOutput(processes_[i]);
@@ -189,7 +192,9 @@ void Supervisor::readOutput(Watched& process) {
   }
   process.line += piece;
   if (process.line.size() > kMostLine) {
-    if (!process.isSkipping) journal_.append(process.rank, "warning", {{"text", fmt::format("wrote a line of more than {} bytes; it was dropped", kMostLine)}});
+    if (!process.isSkipping)
+      journal_.append(process.rank, "warning",
+                      {{"text", fmt::format("wrote a line of more than {} bytes; it was dropped", kMostLine)}});
     process.isSkipping = true;
     process.line.clear();
   }
@@ -212,14 +217,16 @@ void Supervisor::takeEvent(Watched& process, const Json& event) {
     return;
   }
   if (name == "started" || name == "ended") {  // ours alone
-    journal_.append(process.rank, "log", {{"level", "info"}, {"text", event.dump(-1, ' ', false, Json::error_handler_t::replace)}});
+    journal_.append(process.rank, "log",
+                    {{"level", "info"}, {"text", event.dump(-1, ' ', false, Json::error_handler_t::replace)}});
     return;
   }
   if (name == "step") process.lastStep = std::max(process.lastStep, integerOf(event, "step", 0));
   if (name == "finished") process.hasFinished = true;
   if (name == "failed") {
     const std::string cause = textOf(event, "cause", "own");
-    reportFailure(process, textOf(event, "reason", "gave no reason"), integerOf(event, "last_step", process.lastStep), cause == "peer" ? "peer" : "own");
+    reportFailure(process, textOf(event, "reason", "gave no reason"), integerOf(event, "last_step", process.lastStep),
+                  cause == "peer" ? "peer" : "own");
     return;
   }
   journal_.append(process.rank, name, event);
@@ -240,7 +247,8 @@ void Supervisor::reap() {
     if (!process.line.empty() && !process.isSkipping) takeLine(process, std::exchange(process.line, {}));
     process.output.close();
     int status = 0;
-    while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
+    }
     process.pid = 0;
     takeEnd(process, status);
   }
@@ -250,7 +258,8 @@ void Supervisor::takeEnd(Watched& process, int status) {
   if (process.isStore()) {
     if (isStoreEnding_ || stop_ != Stop::No) return;
     const std::string said = lastLineOf(directory_ / "store.log");
-    reportFailure(process, fmt::format("the rendezvous store ended ({}){}", endingText(status), said.empty() ? "" : ": " + said), 0, "own");
+    reportFailure(process, fmt::format("the rendezvous store ended ({}){}", endingText(status), said.empty() ? "" : ": " + said),
+                  0, "own");
     return;
   }
   const bool wasGood = WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -35,10 +35,10 @@ class Supervisor {
   struct Watched {
     int rank = -1, pid = 0;
     Fd output, input;
-    std::string line;          // what has come of a line that is not whole yet
-    bool isSkipping = false;   // the rest of an overlong line
+    std::string line;         // what has come of a line that is not whole yet
+    bool isSkipping = false;  // the rest of an overlong line
     bool hasFinished = false;
-    bool hasFailed = false;    // said so itself, or was found dead
+    bool hasFailed = false;  // said so itself, or was found dead
     std::int64_t lastStep = 0;
     [[nodiscard]] bool isRunning() const { return pid != 0; }
     [[nodiscard]] bool isStore() const { return rank < 0; }
@@ -74,7 +74,7 @@ class Supervisor {
   int storePort_ = 0;
   Stop stop_ = Stop::No;
   bool hasFailed_ = false;
-  bool isStoreEnding_ = false;               // its work is done
+  bool isStoreEnding_ = false;                 // its work is done
   std::optional<Clock::time_point> graceEnd_;  // a victim spoke; the culprit may still do so
   std::optional<Clock::time_point> killAt_;
 };

@@ -67,7 +67,8 @@ class Tail {
 Result<TailEnd> tailJournal(const fs::path& directory, const TailOptions& options) {
   const fs::path file = directory / kJournalFile;
   Fd journal(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!journal.isOpen()) return failed(file.string(), fmt::format("cannot be read: {}", ::strerror(errno)), "no run was started there");
+  if (!journal.isOpen())
+    return failed(file.string(), fmt::format("cannot be read: {}", ::strerror(errno)), "no run was started there");
   const Fd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   ::inotify_add_watch(changes.get(), file.c_str(), IN_MODIFY);  // before the first look, so that no change falls between
   auto record = loadAgentRecord(directory);
@@ -83,7 +84,8 @@ Result<TailEnd> tailJournal(const fs::path& directory, const TailOptions& option
     if (ready == 0 && !Tail::print("\n")) return TailEnd::NobodyReads;
     if ((fds[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) return TailEnd::NobodyReads;
     std::array<char, 4096> events;
-    while (fds[0].revents != 0 && ::read(changes.get(), events.data(), events.size()) > 0) {}
+    while (fds[0].revents != 0 && ::read(changes.get(), events.data(), events.size()) > 0) {
+    }
     isAgentGone = fds[1].revents != 0;
   }
 }

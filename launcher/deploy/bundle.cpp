@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 Result<BundleFile> readProgram(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream || !fs::is_regular_file(file)) return invalidInput(file.string(), "no such program", "build it, or name the folder of the programs");
+  if (!stream || !fs::is_regular_file(file))
+    return invalidInput(file.string(), "no such program", "build it, or name the folder of the programs");
   BundleFile program{.name = file.filename().string(), .file = file, .isProgram = true};
   Sha256 hash;
   std::string chunk(std::size_t{1} << 20U, '\0');
@@ -33,7 +34,8 @@ Result<BundleFile> readProgram(const fs::path& file) {
 }  // namespace
 
 std::uint64_t bytesOf(const std::vector<BundleFile>& files) {
-  return std::accumulate(files.begin(), files.end(), std::uint64_t{0}, [](std::uint64_t sum, const BundleFile& file) { return sum + file.bytes; });
+  return std::accumulate(files.begin(), files.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const BundleFile& file) { return sum + file.bytes; });
 }
 
 Result<Bundle> programBundle(const fs::path& programs) {
@@ -49,10 +51,10 @@ Result<Bundle> programBundle(const fs::path& programs) {
   return bundle;
 }
 
-Result<std::vector<BundleFile>> missingFiles(Host& host, const std::string& cache, const Bundle& bundle, std::chrono::milliseconds deadline,
-                                             std::stop_token stop) {
-  std::vector<std::string> argv{"sh", "-c", R"(cd -- "$1" 2>/dev/null || exit 0; shift; sha256sum -- "$@" 2>/dev/null; exit 0)", "sh",
-                                cache + "/" + bundle.directory};
+Result<std::vector<BundleFile>> missingFiles(Host& host, const std::string& cache, const Bundle& bundle,
+                                             std::chrono::milliseconds deadline, std::stop_token stop) {
+  std::vector<std::string> argv{"sh", "-c", R"(cd -- "$1" 2>/dev/null || exit 0; shift; sha256sum -- "$@" 2>/dev/null; exit 0)",
+                                "sh", cache + "/" + bundle.directory};
   for (const BundleFile& file : bundle.files) argv.push_back(file.name);
   auto looked = run(host, {.argv = std::move(argv), .deadline = deadline}, std::move(stop));
   if (!looked) return std::move(looked).error();
@@ -69,8 +71,8 @@ Result<std::vector<BundleFile>> missingFiles(Host& host, const std::string& cach
   return missing;
 }
 
-Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundle, const std::vector<BundleFile>& files, const CopyProgress& onProgress,
-                       std::stop_token stop) {
+Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundle, const std::vector<BundleFile>& files,
+                       const CopyProgress& onProgress, std::stop_token stop) {
   const std::uint64_t total = bytesOf(files);
   std::uint64_t before = 0;
   for (const BundleFile& file : files) {

@@ -36,8 +36,9 @@ using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)
                                                            std::chrono::milliseconds deadline, std::stop_token stop = {});
 
 /// Puts files of a bundle where they belong below `cache`. Only silence limits it.
-[[nodiscard]] Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundle, const std::vector<BundleFile>& files,
-                                     const CopyProgress& onProgress = {}, std::stop_token stop = {});
+[[nodiscard]] Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundle,
+                                     const std::vector<BundleFile>& files, const CopyProgress& onProgress = {},
+                                     std::stop_token stop = {});
 
 [[nodiscard]] std::uint64_t bytesOf(const std::vector<BundleFile>& files);
 

@@ -46,7 +46,8 @@ Result<std::vector<fs::path>> filesNamed(const std::vector<std::string>& names) 
   for (const std::string& name : names) {
     std::error_code failure;
     const fs::file_status status = fs::status(name, failure);
-    if (status.type() == fs::file_type::not_found) return invalidInput(name, "no such file or folder", "name the training text with --data");
+    if (status.type() == fs::file_type::not_found)
+      return invalidInput(name, "no such file or folder", "name the training text with --data");
     if (status.type() == fs::file_type::directory) {
       auto found = filesOf(name);
       if (!found) return std::move(found).error();
@@ -64,7 +65,8 @@ Result<std::vector<fs::path>> filesNamed(const std::vector<std::string>& names) 
 /// A file under construction; gone unless it is kept.
 class Part {
  public:
-  explicit Part(fs::path file) : file_(std::move(file)), fd_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
+  explicit Part(fs::path file)
+      : file_(std::move(file)), fd_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
   ~Part() {
     if (fd_.get() >= 0) ::unlink(file_.c_str());
   }
@@ -113,7 +115,8 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
       const std::string_view piece(chunk.data(), static_cast<std::size_t>(stream.gcount()));
       data.bytes += piece.size();
       if (data.bytes > kMostDataBytes) {
-        return invalidInput(file.string(), fmt::format("with it the training text has more than {} GiB", kMostDataBytes >> 30U), "name less of it");
+        return invalidInput(file.string(), fmt::format("with it the training text has more than {} GiB", kMostDataBytes >> 30U),
+                            "name less of it");
       }
       hash.update(piece);
       if (!part.write(piece)) return part.error();
@@ -128,7 +131,8 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
 }
 
 Bundle bundleOf(const PackedData& data) {
-  return {.files = {{.name = kDataFile, .file = data.file, .sha256 = data.sha256, .bytes = data.bytes}}, .directory = "data/" + data.sha256.substr(0, 32)};
+  return {.files = {{.name = kDataFile, .file = data.file, .sha256 = data.sha256, .bytes = data.bytes}},
+          .directory = "data/" + data.sha256.substr(0, 32)};
 }
 
 }  // namespace evenkeel

@@ -19,8 +19,9 @@ struct PackedData {
 inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
 
 /// Joins what a person named into one file under `cache` (data/SHA256, mode 0600): the names in their order, the files of a
-/// folder by their relative paths in byte order, so that the same folder gives the same bytes everywhere. Regular files only; in folders
-/// neither hidden ones (.git) nor links. Missing, unreadable, empty or more than kMostDataBytes: an Error that says which.
+/// folder by their relative paths in byte order, so that the same folder gives the same bytes everywhere. Regular files only; in
+/// folders neither hidden ones (.git) nor links. Missing, unreadable, empty or more than kMostDataBytes: an Error that says
+/// which.
 [[nodiscard]] Result<PackedData> packData(const std::vector<std::string>& names, const std::filesystem::path& cache);
 
 /// The packed file as something to deploy.

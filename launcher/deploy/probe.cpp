@@ -43,7 +43,8 @@ std::string firstLine(std::string_view text) { return std::string(text.substr(0,
 Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop) {
   auto output = run(host, {.argv = {"sh", "-c", kScript}, .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
-  if (!output->ending.wasGood()) return failed(host.name(), fmt::format("cannot be examined ({}): {}", output->ending.text(), firstLine(output->err)));
+  if (!output->ending.wasGood())
+    return failed(host.name(), fmt::format("cannot be examined ({}): {}", output->ending.text(), firstLine(output->err)));
   std::map<std::string, std::string> answers;
   std::istringstream lines(output->out);
   for (std::string line; std::getline(lines, line);) {
@@ -67,26 +68,32 @@ Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::sto
 Error explainFailure(const std::string& where, const std::string& program, const CommandOutput& output) {
   const std::string& said = output.err;
   if (const std::string library = between(said, "error while loading shared libraries: ", ":"); !library.empty()) {
-    return failed(where, fmt::format("lacks the library {}, which {} needs", library, program), "install it there; nothing is bundled yet");
+    return failed(where, fmt::format("lacks the library {}, which {} needs", library, program),
+                  "install it there; nothing is bundled yet");
   }
   if (const std::string version = between(said, "version `", "' not found"); !version.empty()) {
-    return failed(where, fmt::format("has too old a system for {}: it needs {}", program, version), "build the programs on a system as old as the oldest node");
+    return failed(where, fmt::format("has too old a system for {}: it needs {}", program, version),
+                  "build the programs on a system as old as the oldest node");
   }
   if (said.find("xec format error") != std::string::npos || said.find("cannot execute binary file") != std::string::npos) {
     return failed(where, fmt::format("cannot run {}: it was built for another architecture", program));
   }
   if (said.find("ermission denied") != std::string::npos) {
-    return failed(where, fmt::format("may not run {}: {}", program, firstLine(said)), "the cache directory must allow programs (no noexec mount)");
+    return failed(where, fmt::format("may not run {}: {}", program, firstLine(said)),
+                  "the cache directory must allow programs (no noexec mount)");
   }
-  return failed(where, fmt::format("{} does not work ({}){}{}", program, output.ending.text(), said.empty() ? "" : ": ", firstLine(said)));
+  return failed(
+      where, fmt::format("{} does not work ({}){}{}", program, output.ending.text(), said.empty() ? "" : ": ", firstLine(said)));
 }
 
 Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline, std::stop_token stop) {
-  const std::string script = R"("$1/evenkeel-agent" version >/dev/null || exit; echo agent runs; "$1/evenkeel-worker" --features)";
+  const std::string script =
+      R"("$1/evenkeel-agent" version >/dev/null || exit; echo agent runs; "$1/evenkeel-worker" --features)";
   auto tried = run(host, {.argv = {"sh", "-c", script, "sh", directory}, .deadline = deadline}, std::move(stop));
   if (!tried) return std::move(tried).error();
   constexpr std::string_view kAgentRuns = "agent runs\n";
-  if (!tried->ending.wasGood()) return explainFailure(host.name(), tried->out.starts_with(kAgentRuns) ? "evenkeel-worker" : "evenkeel-agent", *tried);
+  if (!tried->ending.wasGood())
+    return explainFailure(host.name(), tried->out.starts_with(kAgentRuns) ? "evenkeel-worker" : "evenkeel-agent", *tried);
   return parseJson(std::string_view(tried->out).substr(kAgentRuns.size()), host.name() + ": evenkeel-worker --features");
 }
 

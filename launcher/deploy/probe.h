@@ -11,13 +11,13 @@ namespace evenkeel {
 
 /// What a node says about itself.
 struct NodeFacts {
-  std::string dataDirectory;   // where runs go: $XDG_DATA_HOME/evenkeel, by default under ~/.local/share; absolute
-  std::string cacheDirectory;  // where programs and data go: $XDG_CACHE_HOME/evenkeel, by default under ~/.cache
-  std::string architecture;    // "x86_64"
-  std::string libc;            // "glibc 2.36"; empty: another C library
-  std::string machine;         // equal for two nodes exactly if they share loopback: one boot, one network namespace
+  std::string dataDirectory;    // where runs go: $XDG_DATA_HOME/evenkeel, by default under ~/.local/share; absolute
+  std::string cacheDirectory;   // where programs and data go: $XDG_CACHE_HOME/evenkeel, by default under ~/.cache
+  std::string architecture;     // "x86_64"
+  std::string libc;             // "glibc 2.36"; empty: another C library
+  std::string machine;          // equal for two nodes exactly if they share loopback: one boot, one network namespace
   std::uint64_t freeBytes = 0;  // where the cache goes
-  bool canWrite = false;       // there
+  bool canWrite = false;        // there
 };
 
 /// One command, one script. Changes nothing.
@@ -25,7 +25,8 @@ struct NodeFacts {
 
 /// Runs `evenkeel-worker --features` and `evenkeel-agent version` there. Returns what the worker prints; an Error says in words
 /// what the node lacks: a library, a newer C library, another architecture, permission to run programs.
-[[nodiscard]] Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline, std::stop_token stop = {});
+[[nodiscard]] Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline,
+                                       std::stop_token stop = {});
 
 /// Why a program that was started did not work, in words; where = node.
 [[nodiscard]] Error explainFailure(const std::string& where, const std::string& program, const CommandOutput& output);

@@ -12,8 +12,8 @@
 namespace evenkeel {
 namespace {
 
-constexpr std::chrono::milliseconds kSilence{20'000};      // four of the agent's empty lines
-constexpr std::chrono::milliseconds kFirstPause{200};      // before the second try to connect; doubled each time
+constexpr std::chrono::milliseconds kSilence{20'000};  // four of the agent's empty lines
+constexpr std::chrono::milliseconds kFirstPause{200};  // before the second try to connect; doubled each time
 constexpr std::chrono::milliseconds kLongestPause{5'000};
 constexpr std::chrono::milliseconds kGraceForCulprit{2'000};
 constexpr std::size_t kMostQueued = 4096;
@@ -53,13 +53,14 @@ Follower::Follower(RunHistory& history, RunRecord run, const Connector& connect,
 
 Result<JobStatus> Follower::follow() {
   observer_.onState(run_.state);
-  std::vector<std::int64_t> from;  // read before the replay: what another follower stores meanwhile is told by our own tail
+  // What another follower stores from now on is told by our own tails.
+  std::vector<std::int64_t> from;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto last = history_.lastSeq(run_.id, static_cast<int>(i));
     if (!last) return std::move(last).error();
     from.push_back(*last + 1);
   }
-  if (auto replayed = replay(); !replayed) return replayed.error();
+  if (auto replayed = replay(from); !replayed) return replayed.error();
   if (hasEnded(run_.state)) {
     if (run_.failed) observer_.onFailure(*run_.failed);
     return history_.statusOf(run_.id);
@@ -113,7 +114,7 @@ bool Follower::tailOnce(int node, std::int64_t& next, bool& wasCut, const std::s
     post({.node = node, .kind = Message::Kind::Refused, .error = error}, stop);
     return true;
   };
-  auto host = connect_(place.ssh, place.name, run_.timeouts.connect);
+  auto host = connect_(place.ssh, place.name, run_.timeouts.connect, stop);
   if (stop.stop_requested()) return true;
   if (!host) {
     const bool mayPass = host.error().code == Error::Code::Unreachable || host.error().code == Error::Code::Cancelled;
@@ -128,14 +129,17 @@ bool Follower::tailOnce(int node, std::int64_t& next, bool& wasCut, const std::s
     hasEnded = hasEnded || isEnd(line);
     post({.node = node, .kind = Message::Kind::Record, .record = *std::move(record)}, stop);
   };
-  auto output = followLines(**host, {.argv = {place.agent, "tail", "--dir", place.directory, "--from", std::to_string(next)}, .silence = kSilence}, onLine, stop);
+  auto output = followLines(
+      **host, {.argv = {place.agent, "tail", "--dir", place.directory, "--from", std::to_string(next)}, .silence = kSilence},
+      onLine, stop);
   if (hasEnded || stop.stop_requested()) return true;
   if (!output) return cut(output.error());
   if (output->ending.exitStatus == kAgentGone && output->ending.signal.empty()) {
     post({.node = node, .kind = Message::Kind::Gone}, stop);
     return true;
   }
-  if (output->ending.wasGood() || !output->ending.signal.empty()) return cut(unreachable(place.name, "the reader of the journal ended"));
+  if (output->ending.wasGood() || !output->ending.signal.empty())
+    return cut(unreachable(place.name, "the reader of the journal ended"));
   return refuse(failed(place.name, fmt::format("the journal cannot be read ({}): {}", output->ending.text(), output->err)));
 }
 
@@ -148,9 +152,9 @@ void Follower::post(Message message, const std::stop_token& stop) {
 
 // ---- the caller's thread
 
-Result<void> Follower::replay() {
+Result<void> Follower::replay(const std::vector<std::int64_t>& until) {
   return history_.replay(run_.id, [&](int node, const Json& record) {
-    if (node >= static_cast<int>(nodes_.size())) return;
+    if (integerOf(record, "seq") >= until[static_cast<std::size_t>(node)]) return;
     outcome_.takeRecord(node, record);
     tell(node, record);
   });
@@ -200,9 +204,7 @@ void Follower::handle(const Message& message) {
       node.cutSince.reset();
       observer_.onConnection(name, "");
       break;
-    case Message::Kind::Gone:
-      outcome_.takeGone(message.node);
-      break;
+    case Message::Kind::Gone: outcome_.takeGone(message.node); break;
     case Message::Kind::Refused:
       node.refused = message.error;
       node.reason = message.error.what;

@@ -45,7 +45,7 @@ class Follower {
   };
   struct Node {
     std::optional<Clock::time_point> cutSince;
-    std::string reason;           // of the cut
+    std::string reason;            // of the cut
     std::optional<Error> refused;  // why it makes no sense to try on
   };
 
@@ -56,7 +56,7 @@ class Follower {
   void post(Message message, const std::stop_token& stop);
 
   // of the caller's thread
-  Result<void> replay();
+  Result<void> replay(const std::vector<std::int64_t>& until);  // by node: the first record that is not told
   /// What has come, in order; waits for it until `until` or a stop.
   std::vector<Message> take(std::optional<Clock::time_point> until);
   Result<void> store(const std::vector<Message>& messages);

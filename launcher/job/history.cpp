@@ -15,16 +15,16 @@ constexpr int kSchemaVersion = 1;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE runs (
-  id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL, plan TEXT NOT NULL, run TEXT NOT NULL,
-  nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT,
+  id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL,
+  plan TEXT NOT NULL, run TEXT NOT NULL, nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT,
   stop_requested INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE events (
   run TEXT NOT NULL, node INTEGER NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, record TEXT NOT NULL,
   PRIMARY KEY (run, node, seq)) WITHOUT ROWID;
 CREATE TABLE steps (
-  run TEXT NOT NULL, step INTEGER NOT NULL, rank INTEGER NOT NULL, loss REAL, tokens INTEGER, iteration_ms REAL, compute_ms REAL, p2p_ms REAL,
-  bubble_ms REAL, sync_ms REAL, optimizer_ms REAL, peak_bytes INTEGER, grad_norm REAL, learning_rate REAL,
-  PRIMARY KEY (run, step, rank)) WITHOUT ROWID;
+  run TEXT NOT NULL, step INTEGER NOT NULL, rank INTEGER NOT NULL, loss REAL, tokens INTEGER, iteration_ms REAL,
+  compute_ms REAL, p2p_ms REAL, bubble_ms REAL, sync_ms REAL, optimizer_ms REAL, peak_bytes INTEGER, grad_norm REAL,
+  learning_rate REAL, PRIMARY KEY (run, step, rank)) WITHOUT ROWID;
 )sql";
 
 std::string textOf(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -51,7 +51,9 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
   Result<void> made;
   if (version == 0) made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion));
   if (version > kSchemaVersion) {
-    made = failed(file.string(), fmt::format("was written by a newer Evenkeel (schema {}; this one knows {})", version, kSchemaVersion), "use that one");
+    made = failed(file.string(),
+                  fmt::format("was written by a newer Evenkeel (schema {}; this one knows {})", version, kSchemaVersion),
+                  "use that one");
   }
   auto ended = database_.execute(made ? "COMMIT" : "ROLLBACK");
   return made ? ended : made;
@@ -63,7 +65,10 @@ Result<void> RunHistory::add(const RunRecord& record) {
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
   const std::string nodes = textOf(toJson(record.nodes)), timeouts = textOf(toJson(record.timeouts));
   insert.add(std::string_view(record.id)).add(record.created).add(name(record.state)).add(std::int64_t{record.worldSize});
-  insert.add(std::string_view(textOf(record.plan))).add(std::string_view(textOf(record.run))).add(std::string_view(nodes)).add(std::string_view(timeouts));
+  insert.add(std::string_view(textOf(record.plan)))
+      .add(std::string_view(textOf(record.run)))
+      .add(std::string_view(nodes))
+      .add(std::string_view(timeouts));
   insert.add(record.predictedIterationMs);
   if (!insert.run()) return database_.lastError();
   return {};
@@ -71,7 +76,8 @@ Result<void> RunHistory::add(const RunRecord& record) {
 
 Result<RunRecord> RunHistory::find(const std::string& id) {
   Statement query = database_.prepare(
-      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested FROM runs WHERE id = ?");
+      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested FROM runs "
+      "WHERE id = ?");
   query.add(std::string_view(id));
   if (!query.step()) return query.hasFailed() ? database_.lastError() : unknownRun(id);
   RunRecord record{.id = id, .created = query.number(0), .worldSize = static_cast<int>(query.integer(2))};
@@ -127,14 +133,24 @@ Result<void> RunHistory::append(const std::string& id, int node, const std::vect
 
 Result<void> RunHistory::insert(const std::string& id, int node, const Json& record) {
   Statement event = database_.prepare("INSERT OR IGNORE INTO events (run, node, seq, time, record) VALUES (?, ?, ?, ?, ?)");
-  event.add(std::string_view(id)).add(std::int64_t{node}).add(integerOf(record, "seq")).add(numberOf(record, "time")).add(std::string_view(textOf(record)));
+  event.add(std::string_view(id))
+      .add(std::int64_t{node})
+      .add(integerOf(record, "seq"))
+      .add(numberOf(record, "time"))
+      .add(std::string_view(textOf(record)));
   if (!event.run()) return database_.lastError();
   if (database_.changes() == 0 || eventOf(record) != "step") return {};
   const StepRecord step = stepOf(record);
   Statement insert = database_.prepare(
-      "INSERT OR IGNORE INTO steps (run, step, rank, loss, tokens, iteration_ms, compute_ms, p2p_ms, bubble_ms, sync_ms, optimizer_ms, peak_bytes, "
+      "INSERT OR IGNORE INTO steps (run, step, rank, loss, tokens, iteration_ms, compute_ms, p2p_ms, bubble_ms, sync_ms, "
+      "optimizer_ms, peak_bytes, "
       "grad_norm, learning_rate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.add(std::string_view(id)).add(step.step).add(integerOf(record, "rank")).add(step.loss).add(step.tokens).add(step.iterationMs);
+  insert.add(std::string_view(id))
+      .add(step.step)
+      .add(integerOf(record, "rank"))
+      .add(step.loss)
+      .add(step.tokens)
+      .add(step.iterationMs);
   insert.add(step.computeMs).add(step.p2pMs).add(step.bubbleMs).add(step.syncMs).add(step.optimizerMs).add(step.peakBytes);
   insert.add(step.gradNorm).add(step.learningRate);
   if (!insert.run()) return database_.lastError();
@@ -162,11 +178,15 @@ Result<void> RunHistory::replay(const std::string& id, const std::function<void(
 
 Result<std::vector<RunRow>> RunHistory::rows() {
   Statement query = database_.prepare(
-      "SELECT id, state, created, (SELECT COUNT(*) FROM (SELECT step FROM steps WHERE run = runs.id GROUP BY step HAVING COUNT(*) = runs.world_size)) "
+      "SELECT id, state, created, (SELECT COUNT(*) FROM (SELECT step FROM steps WHERE run = runs.id GROUP BY step HAVING "
+      "COUNT(*) = runs.world_size)) "
       "FROM runs ORDER BY created DESC, id DESC");
   std::vector<RunRow> rows;
   while (query.step()) {
-    rows.push_back({.run = query.text(0), .state = jobStateOf(query.text(1)).value_or(JobState::Failed), .started = query.number(2), .steps = query.integer(3)});
+    rows.push_back({.run = query.text(0),
+                    .state = jobStateOf(query.text(1)).value_or(JobState::Failed),
+                    .started = query.number(2),
+                    .steps = query.integer(3)});
   }
   if (query.hasFailed()) return database_.lastError();
   return rows;
@@ -175,9 +195,11 @@ Result<std::vector<RunRow>> RunHistory::rows() {
 Result<JobStatus> RunHistory::statusOf(const std::string& id) {
   auto record = find(id);
   if (!record) return std::move(record).error();
-  JobStatus status{.run = id, .state = record->state, .predictedIterationMs = record->predictedIterationMs, .failed = record->failed};
+  JobStatus status{
+      .run = id, .state = record->state, .predictedIterationMs = record->predictedIterationMs, .failed = record->failed};
   Statement steps = database_.prepare(
-      "SELECT loss, MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
+      "SELECT loss, MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY "
+      "step");
   steps.add(std::string_view(id)).add(std::int64_t{record->worldSize});
   std::vector<double> iterations;
   std::int64_t tokens = 0;

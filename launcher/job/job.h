@@ -38,8 +38,8 @@ struct LaunchRequest {
 
 /// One thing that was looked at on one node before anything is started there.
 struct PreflightRow {
-  std::string node;    // empty: concerns the job as a whole
-  std::string check;   // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address"
+  std::string node;   // empty: concerns the job as a whole
+  std::string check;  // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address"
   bool passed = false;
   std::string detail;  // what was found, or why it will not do
   std::string remedy;  // may be empty
@@ -74,8 +74,9 @@ struct StopReport {
   [[nodiscard]] bool complete() const;
 };
 
-/// Makes a connection to a node. Replaced in tests.
-using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, const std::string& name, std::chrono::milliseconds deadline)>;
+/// Makes a connection to a node, unless the stop comes first. Replaced in tests.
+using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, const std::string& name,
+                                                              std::chrono::milliseconds deadline, std::stop_token)>;
 
 class RunHistory;
 
@@ -86,15 +87,16 @@ class Launcher {
   /// Opens (or makes) the run history: $XDG_DATA_HOME/evenkeel/runs.sqlite, by default under ~/.local/share.
   [[nodiscard]] static Result<Launcher> open();
   /// The same with other folders (history; packed training text) and other hosts, for tests.
-  [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory, const std::filesystem::path& cacheDirectory,
-                                             Connector connect);
+  [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory,
+                                             const std::filesystem::path& cacheDirectory, Connector connect);
   Launcher(Launcher&&) noexcept;
   Launcher& operator=(Launcher&&) noexcept;
   ~Launcher();
 
   /// Looks at everything that a start needs, on all nodes at once, and changes nothing: every row is told to the observer and
   /// returned, failures as rows with passed = false. An Error only if the request cannot be examined at all.
-  [[nodiscard]] Result<std::vector<PreflightRow>> preflight(const LaunchRequest& request, JobObserver& observer, std::stop_token stop = {});
+  [[nodiscard]] Result<std::vector<PreflightRow>> preflight(const LaunchRequest& request, JobObserver& observer,
+                                                            std::stop_token stop = {});
 
   /// The commands that a start would run, a line each, to be read or copied; nothing is connected.
   [[nodiscard]] Result<std::vector<std::string>> dryRun(const LaunchRequest& request);

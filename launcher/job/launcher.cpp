@@ -40,7 +40,7 @@ struct Glance {
   bool isGone = false;
 };
 std::optional<Glance> glanceAt(const JobNode& node, const Connector& connect, std::int64_t from) {
-  auto host = connect(node.ssh, node.name, kQuick);
+  auto host = connect(node.ssh, node.name, kQuick, {});
   if (!host) return std::nullopt;
   auto state = run(**host, {.argv = {node.agent, "status", "--dir", node.directory}, .deadline = kQuick});
   if (!state || !state->ending.wasGood()) return std::nullopt;
@@ -48,11 +48,13 @@ std::optional<Glance> glanceAt(const JobNode& node, const Connector& connect, st
   if (!printed) return std::nullopt;
   Glance glance;
   glance.isGone = textOf(*printed, "state") == "lost";
-  auto output = followLines(**host, {.argv = {node.agent, "tail", "--dir", node.directory, "--from", std::to_string(from), "--once"}, .deadline = kQuick},
-                            [&](std::string_view line) {
-                              if (auto record = parseRecord(line)) glance.records.push_back(*std::move(record));
-                            });
-  if (!output) return std::nullopt;
+  auto output = followLines(
+      **host,
+      {.argv = {node.agent, "tail", "--dir", node.directory, "--from", std::to_string(from), "--once"}, .deadline = kQuick},
+      [&](std::string_view line) {
+        if (auto record = parseRecord(line)) glance.records.push_back(*std::move(record));
+      });
+  if (!output) glance.isGone = false;  // what came is right, but it may not be all
   return glance;
 }
 
@@ -126,7 +128,8 @@ Result<std::string> Launcher::startJob(const LaunchRequest& request, JobObserver
 Result<JobStatus> Launcher::followJob(const std::string& run, JobObserver& observer, std::stop_token stop) {
   auto record = history_->find(run);
   if (!record) return std::move(record).error();
-  if (record->state == JobState::Preparing) return failed(run, "is still being started, or was left so", "stop it and start anew");
+  if (record->state == JobState::Preparing)
+    return failed(run, "is still being started, or was left so", "stop it and start anew");
   return Follower(*history_, *std::move(record), connect_, observer, std::move(stop)).follow();
 }
 
@@ -178,12 +181,14 @@ Result<std::string> Launcher::logOf(const std::string& run, int rank, std::size_
   if (!record) return std::move(record).error();
   for (const JobNode& node : record->nodes) {
     if (rank < node.firstRank || rank >= node.firstRank + node.rankCount) continue;
-    auto host = connect_(node.ssh, node.name, record->timeouts.connect);
+    auto host = connect_(node.ssh, node.name, record->timeouts.connect, {});
     if (!host) return std::move(host).error();
     const std::string file = node.directory + "/" + logFileOf(rank);
-    auto output = evenkeel::run(**host, {.argv = {"tail", "-c", std::to_string(mostBytes), "--", file}, .deadline = record->timeouts.command});
+    auto output = evenkeel::run(
+        **host, {.argv = {"tail", "-c", std::to_string(mostBytes), "--", file}, .deadline = record->timeouts.command});
     if (!output) return std::move(output).error();
-    if (!output->ending.wasGood()) return failed(node.name, fmt::format("the log of rank {} cannot be read: {}", rank, output->err));
+    if (!output->ending.wasGood())
+      return failed(node.name, fmt::format("the log of rank {} cannot be read: {}", rank, output->err));
     return std::move(output->out);
   }
   return invalidInput(run, fmt::format("has no rank {}: its ranks are 0 to {}", rank, record->worldSize - 1));
@@ -203,14 +208,15 @@ Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) 
   const std::string id = newRunId();
   std::size_t worldSize = 0;
   for (const NodeLayout& layout : layouts) worldSize += layout.ranks.size();
-  std::vector<std::string> lines{fmt::format("# run {}: {} ranks on {} nodes; node {} hosts the store and is started first", id, worldSize, layouts.size(),
-                                             layouts.front().name)};
+  std::vector<std::string> lines{fmt::format("# run {}: {} ranks on {} nodes; node {} hosts the store and is started first", id,
+                                             worldSize, layouts.size(), layouts.front().name)};
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const SshTarget target = targetOf(request, layouts[i]);
     const bool isHere = target.host.empty();
     // unquoted, so that the shell there puts its home directory in
     const std::string directory = "\"${XDG_DATA_HOME:-$HOME/.local/share}\"/evenkeel/" + runDirectoryOf(id, i);
-    const std::string programs = isHere ? shellWord(fs::absolute(request.programs).string()) : "\"${XDG_CACHE_HOME:-$HOME/.cache}\"/evenkeel/" + bundle->directory;
+    const std::string programs = isHere ? shellWord(fs::absolute(request.programs).string())
+                                        : "\"${XDG_CACHE_HOME:-$HOME/.cache}\"/evenkeel/" + bundle->directory;
     std::vector<std::string> ssh;
     if (!isHere) {
       ssh = {"ssh", "-p", std::to_string(target.port)};
@@ -221,8 +227,11 @@ Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) 
     const auto there = [&](const std::string& command) { return isHere ? command : shellLine(ssh) + " " + shellWord(command); };
     lines.push_back(fmt::format("# node {} ({}), node rank {}", layouts[i].name, isHere ? "this machine" : target.host, i));
     for (const NodeJob::Rank& rank : layouts[i].ranks) {
-      lines.push_back(fmt::format("#   rank {} on {}: RANK={} WORLD_SIZE={} LOCAL_RANK={} LOCAL_WORLD_SIZE={} NODE_RANK={} {}/evenkeel-worker --job {}/{}", rank.rank,
-                                  rank.device, rank.rank, worldSize, rank.localRank, layouts[i].ranks.size(), i, programs, directory, kJobFile));
+      lines.push_back(
+          fmt::format("#   rank {} on {}: RANK={} WORLD_SIZE={} LOCAL_RANK={} LOCAL_WORLD_SIZE={} NODE_RANK={} "
+                      "{}/evenkeel-worker --job {}/{}",
+                      rank.rank, rank.device, rank.rank, worldSize, rank.localRank, layouts[i].ranks.size(), i, programs,
+                      directory, kJobFile));
     }
     lines.push_back(there(fmt::format("{}/evenkeel-agent run --dir {}", programs, directory)));
     lines.push_back(there(fmt::format("{}/evenkeel-agent tail --dir {} --from 1", programs, directory)));

@@ -34,7 +34,8 @@ std::string newRunId() {
   return fmt::format("{}-{:04x}", std::string_view(text.data(), length), std::random_device{}() & 0xffffU);
 }
 
-Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath, const std::string& dataSha256) {
+Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
+               const std::string& dataSha256) {
   const auto seconds = [](std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); };
   Json json;
   json["format"] = "evenkeel.job/1";
@@ -46,20 +47,24 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   return json;
 }
 
-std::string runDirectoryOf(const std::string& runId, std::size_t nodeRank) { return fmt::format("runs/{}/node-{}", runId, nodeRank); }
+std::string runDirectoryOf(const std::string& runId, std::size_t nodeRank) {
+  return fmt::format("runs/{}/node-{}", runId, nodeRank);
+}
 
 SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout) {
   return request.local ? SshTarget{} : request.plan.cluster.nodes[static_cast<std::size_t>(layout.node)].ssh;
 }
 
-Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline) {
+Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
+                                        std::stop_token stop) {
   if (target.host.empty()) return std::unique_ptr<Host>(std::make_unique<LocalHost>(name));
   if (!target.proxyJump.empty()) {
-    return invalidInput(name, "proxy_jump cannot be used yet", fmt::format("put `ProxyJump {}` for this host into ~/.ssh/config", target.proxyJump));
+    return invalidInput(name, "proxy_jump cannot be used yet",
+                        fmt::format("put `ProxyJump {}` for this host into ~/.ssh/config", target.proxyJump));
   }
   SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts};
   if (target.port != SshTarget{}.port) address.port = target.port;  // 22 is what a file means that names no port
-  return connectSsh(name, address, deadline);
+  return connectSsh(name, address, deadline, std::move(stop));
 }
 
 }  // namespace evenkeel

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct NodeLayout {
 [[nodiscard]] std::string newRunId();
 
 /// job.json
-[[nodiscard]] Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath, const std::string& dataSha256);
+[[nodiscard]] Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
+                             const std::string& dataSha256);
 
 /// "runs/20261130-114501-ab12/node-0", below the node's data directory.
 [[nodiscard]] std::string runDirectoryOf(const std::string& runId, std::size_t nodeRank);
@@ -33,6 +35,7 @@ struct NodeLayout {
 [[nodiscard]] SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout);
 
 /// LocalHost for no host, else SshHost; proxy_jump is refused as "not yet".
-[[nodiscard]] Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline);
+[[nodiscard]] Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name,
+                                                      std::chrono::milliseconds deadline, std::stop_token stop = {});
 
 }  // namespace evenkeel

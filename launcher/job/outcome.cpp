@@ -54,16 +54,19 @@ std::optional<JobFailure> Outcome::firstCause() const {
   }
   if (first != nullptr && first->isOwn) return first->failure;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].isGone) return failureOf(i, "evenkeel-agent is gone without a last record: it was killed, or the machine was restarted");
+    if (nodes_[i].isGone)
+      return failureOf(i, "evenkeel-agent is gone without a last record: it was killed, or the machine was restarted");
   }
   if (first != nullptr) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!nodes_[i].unreachable.empty() && nodes_[i].end.empty()) return failureOf(i, "does not answer: " + nodes_[i].unreachable);
+      if (!nodes_[i].unreachable.empty() && nodes_[i].end.empty())
+        return failureOf(i, "does not answer: " + nodes_[i].unreachable);
     }
     return first->failure;
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].end == "failed") return failureOf(i, "failed without giving a reason; see agent.log in " + run_.nodes[i].directory);
+    if (nodes_[i].end == "failed")
+      return failureOf(i, "failed without giving a reason; see agent.log in " + run_.nodes[i].directory);
   }
   return std::nullopt;
 }

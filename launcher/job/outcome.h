@@ -23,8 +23,8 @@ class Outcome {
 
   [[nodiscard]] bool hasEnded(int node) const;  // by a last record, or gone
   [[nodiscard]] bool allEnded() const;
-  [[nodiscard]] bool hasOwnFailure() const;     // a rank, or a node that is gone, failed for reasons of its own
-  [[nodiscard]] bool hasFailure() const;        // also as a victim
+  [[nodiscard]] bool hasOwnFailure() const;  // a rank, or a node that is gone, failed for reasons of its own
+  [[nodiscard]] bool hasFailure() const;     // also as a victim
 
   struct Verdict {
     JobState state = JobState::Running;

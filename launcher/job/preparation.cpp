@@ -39,8 +39,8 @@ void inParallel(std::size_t count, const std::function<void(std::size_t)>& f) {
   for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&f, i] { f(i); });
 }
 
-Preparation::Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect, JobObserver& observer,
-                         std::stop_token stop)
+Preparation::Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect,
+                         JobObserver& observer, std::stop_token stop)
     : request_(request), localCache_(std::move(localCache)), connect_(connect), observer_(observer), stop_(std::move(stop)) {}
 
 void Preparation::tell(PreflightRow row, Error::Code code) {
@@ -104,7 +104,7 @@ void Preparation::examineData() {
 
 void Preparation::examineNode(PreparedNode& node) {
   const std::string& name = node.layout.name;
-  auto host = connect_(node.ssh, name, request_.timeouts.connect);
+  auto host = connect_(node.ssh, name, request_.timeouts.connect, stop_);
   if (!host) return object(name, "reachable", host.error());
   node.host = *std::move(host);
   auto facts = probe(*node.host, request_.timeouts.command, stop_);
@@ -113,9 +113,13 @@ void Preparation::examineNode(PreparedNode& node) {
   tell({.node = name, .check = "reachable", .passed = true, .detail = node.isHere() ? "this machine" : node.host->address()});
   if (node.facts.architecture != ownArchitecture()) {
     return object(name, "machine",
-                  failed(name, fmt::format("is {}, our programs are for {}", node.facts.architecture, ownArchitecture()), "build them for that machine too"));
+                  failed(name, fmt::format("is {}, our programs are for {}", node.facts.architecture, ownArchitecture()),
+                         "build them for that machine too"));
   }
-  tell({.node = name, .check = "machine", .passed = true, .detail = fmt::format("{}, {}", node.facts.architecture, node.facts.libc.empty() ? "no glibc" : node.facts.libc)});
+  tell({.node = name,
+        .check = "machine",
+        .passed = true,
+        .detail = fmt::format("{}, {}", node.facts.architecture, node.facts.libc.empty() ? "no glibc" : node.facts.libc)});
   examineDisk(node);
   examinePrograms(node);
 }
@@ -124,7 +128,8 @@ void Preparation::examineDisk(const PreparedNode& node) {
   const std::uint64_t needed = kSpareBytes + (node.isHere() ? 0 : bytesOf(programs_->files) + data_->bytes);
   const std::string found = fmt::format("{} free in {}", megabytes(node.facts.freeBytes), node.facts.cacheDirectory);
   if (!node.facts.canWrite) {
-    object(node.layout.name, "disk", failed("", fmt::format("{} cannot be written", node.facts.cacheDirectory), "set XDG_CACHE_HOME there"));
+    object(node.layout.name, "disk",
+           failed("", fmt::format("{} cannot be written", node.facts.cacheDirectory), "set XDG_CACHE_HOME there"));
   } else if (node.facts.freeBytes < needed) {
     object(node.layout.name, "disk", failed("", fmt::format("{}; {} are needed", found, megabytes(needed))));
   } else {
@@ -150,7 +155,10 @@ void Preparation::examinePrograms(PreparedNode& node) {
   node.missingData = *std::move(missingData);
   if (node.missingPrograms.empty()) return tryOut(node);
   const std::uint64_t missing = bytesOf(node.missingPrograms) + bytesOf(node.missingData);
-  tell({.node = node.layout.name, .check = "programs", .passed = true, .detail = fmt::format("{} are to be copied", megabytes(missing))});
+  tell({.node = node.layout.name,
+        .check = "programs",
+        .passed = true,
+        .detail = fmt::format("{} are to be copied", megabytes(missing))});
 }
 
 void Preparation::tryOut(PreparedNode& node) {
@@ -166,7 +174,8 @@ void Preparation::tryOut(PreparedNode& node) {
 }
 
 bool Preparation::isLoopbackEnough() const {
-  return std::ranges::all_of(nodes_, [&](const PreparedNode& node) { return node.facts.machine == nodes_.front().facts.machine; });
+  return std::ranges::all_of(nodes_,
+                             [&](const PreparedNode& node) { return node.facts.machine == nodes_.front().facts.machine; });
 }
 
 /// Numeric addresses pass through; a name or a loopback that another machine would be told is refused here, not after start.
@@ -178,7 +187,8 @@ void Preparation::examineAddresses() {
   const bool oneMachine = isLoopbackEnough();
   for (PreparedNode& node : nodes_) {
     const std::string& name = node.layout.name;
-    const std::string& given = request_.local ? std::string() : request_.plan.cluster.nodes[static_cast<std::size_t>(node.layout.node)].trainAddress;
+    const std::string& given =
+        request_.local ? std::string() : request_.plan.cluster.nodes[static_cast<std::size_t>(node.layout.node)].trainAddress;
     std::string source = "as the plan says";
     node.trainAddress = given;
     if (given.empty()) {
@@ -188,10 +198,13 @@ void Preparation::examineAddresses() {
     if (node.trainAddress.empty()) {
       object(name, "address", invalidInput("", "its address is not known here", "give the node a train_address"));
     } else if (!isNumericAddress(node.trainAddress)) {
-      object(name, "address", invalidInput("", fmt::format("train_address \"{}\" is no numeric address", node.trainAddress), "give its IPv4 or IPv6 address"));
+      object(name, "address",
+             invalidInput("", fmt::format("train_address \"{}\" is no numeric address", node.trainAddress),
+                          "give its IPv4 or IPv6 address"));
     } else if (!oneMachine && isLoopback(node.trainAddress)) {
       object(name, "address",
-             invalidInput("", fmt::format("{} is loopback, which the other machines cannot reach", node.trainAddress), "give the node a train_address"));
+             invalidInput("", fmt::format("{} is loopback, which the other machines cannot reach", node.trainAddress),
+                          "give the node a train_address"));
     } else {
       tell({.node = name, .check = "address", .passed = true, .detail = fmt::format("{} ({})", node.trainAddress, source)});
     }

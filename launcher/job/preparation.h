@@ -20,8 +20,8 @@ struct PreparedNode {
   SshTarget ssh;
   std::unique_ptr<Host> host;  // null until it was reached
   NodeFacts facts;
-  std::string programs;        // folder of agent and worker there
-  std::string data;            // the packed training text there
+  std::string programs;  // folder of agent and worker there
+  std::string data;      // the packed training text there
   std::string trainAddress;
   std::vector<BundleFile> missingPrograms, missingData;  // there
   [[nodiscard]] bool isHere() const { return ssh.host.empty(); }
@@ -30,7 +30,8 @@ struct PreparedNode {
 /// What comes before a start, on all nodes at once: look, then copy. Every finding is a row that is told to the observer.
 class Preparation {
  public:
-  Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect, JobObserver& observer, std::stop_token stop);
+  Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect, JobObserver& observer,
+              std::stop_token stop);
 
   /// Changes nothing on any node.
   void examine();

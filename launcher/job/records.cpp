@@ -64,7 +64,11 @@ std::optional<Json> parseRecord(std::string_view line) {
 Json toJson(const std::vector<JobNode>& nodes) {
   Json json = Json::array();
   for (const JobNode& node : nodes) {
-    Json ssh{{"host", node.ssh.host}, {"port", node.ssh.port}, {"user", node.ssh.user}, {"identity", node.ssh.identity}, {"known_hosts", node.ssh.knownHosts}};
+    Json ssh{{"host", node.ssh.host},
+             {"port", node.ssh.port},
+             {"user", node.ssh.user},
+             {"identity", node.ssh.identity},
+             {"known_hosts", node.ssh.knownHosts}};
     json.push_back(Json{{"name", node.name},
                         {"ssh", std::move(ssh)},
                         {"directory", node.directory},
@@ -85,7 +89,10 @@ Result<std::vector<JobNode>> parseJobNodes(const std::string& text, const std::s
   for (JsonReader& entry : reader.objects("nodes")) {
     JobNode node{.name = entry.text("name")};
     JsonReader ssh = entry.object("ssh");
-    node.ssh = {.host = ssh.text("host"), .port = static_cast<int>(ssh.integer("port", {1, 65535})), .user = ssh.text("user"), .identity = ssh.text("identity")};
+    node.ssh = {.host = ssh.text("host"),
+                .port = static_cast<int>(ssh.integer("port", {1, 65535})),
+                .user = ssh.text("user"),
+                .identity = ssh.text("identity")};
     node.ssh.knownHosts = ssh.text("known_hosts");
     node.directory = entry.text("directory");
     node.agent = entry.text("agent");
@@ -123,7 +130,9 @@ Result<JobFailure> parseFailure(const std::string& text, const std::string& sour
   if (!json) return std::move(json).error();
   JsonContext context{source, {}};
   JsonReader reader(*json, context);
-  JobFailure failure{.rank = static_cast<int>(reader.integer("rank", {-1, kMaxDevices})), .node = reader.text("node"), .reason = reader.text("reason")};
+  JobFailure failure{.rank = static_cast<int>(reader.integer("rank", {-1, kMaxDevices})),
+                     .node = reader.text("node"),
+                     .reason = reader.text("reason")};
   failure.lastStep = reader.integer("last_step", kAny);
   if (context.error) return *std::move(context.error);
   return failure;

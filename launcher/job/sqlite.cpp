@@ -60,7 +60,8 @@ bool Statement::step() {
 }
 
 bool Statement::run() {
-  while (step()) {}
+  while (step()) {
+  }
   return !hasFailed_;
 }
 
@@ -73,7 +74,8 @@ double Statement::number(int column) const {
 
 std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(::sqlite3_column_text(statement_.get(), column));
-  return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(::sqlite3_column_bytes(statement_.get(), column)));
+  return bytes == nullptr ? std::string()
+                          : std::string(bytes, static_cast<std::size_t>(::sqlite3_column_bytes(statement_.get(), column)));
 }
 
 Result<Database> Database::open(const std::filesystem::path& file) {
@@ -99,7 +101,8 @@ Error Database::lastError() const {
   const int code = database_ ? ::sqlite3_errcode(database_.get()) : SQLITE_NOMEM;
   const std::string reason = database_ ? ::sqlite3_errmsg(database_.get()) : "out of memory";
   if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-    return failed(file_.string(), fmt::format("is damaged, or no run history ({})", reason), "move it away; a new one will be made");
+    return failed(file_.string(), fmt::format("is damaged, or no run history ({})", reason),
+                  "move it away; a new one will be made");
   }
   return failed(file_.string(), reason);
 }

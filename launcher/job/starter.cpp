@@ -65,9 +65,11 @@ Result<int> Starter::startNode(std::size_t nodeRank) {
   const JobNode& place = record_.nodes[nodeRank];
   if (auto made = makeDirectory(*node.host, place.directory, request_.timeouts.command); !made) return made.error();
   const Json job = jobFileOf(record_.id, request_, node.data, preparation_.data().sha256);
-  const std::vector<std::pair<std::string, std::string>> files{{kJobFile, prettyText(job)}, {kNodeFile, prettyText(toJson(nodeJobOf(nodeRank)))}};
+  const std::vector<std::pair<std::string, std::string>> files{{kJobFile, prettyText(job)},
+                                                               {kNodeFile, prettyText(toJson(nodeJobOf(nodeRank)))}};
   for (const auto& [name, bytes] : files) {
-    auto put = upload(*node.host, {.bytes = bytes, .path = place.directory + "/" + name, .silence = request_.timeouts.command}, stop_);
+    auto put =
+        upload(*node.host, {.bytes = bytes, .path = place.directory + "/" + name, .silence = request_.timeouts.command}, stop_);
     if (!put) return put.error();
   }
   mayRun_[nodeRank] = 1;
@@ -116,7 +118,7 @@ std::vector<JobNode> Starter::started() const {
 
 StopReport::Node stopNode(const JobNode& node, const Connector& connect, const LaunchTimeouts& timeouts) {
   StopReport::Node report{.node = node.name};
-  auto host = connect(node.ssh, node.name, std::min(timeouts.connect, timeouts.stop));
+  auto host = connect(node.ssh, node.name, std::min(timeouts.connect, timeouts.stop), {});
   if (!host) {
     report.problem = host.error().text();
     return report;

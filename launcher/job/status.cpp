@@ -13,10 +13,10 @@ namespace evenkeel {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, JobState>, 5> kStates = {{{"preparing", JobState::Preparing},
-                                                                          {"running", JobState::Running},
-                                                                          {"finished", JobState::Finished},
-                                                                          {"failed", JobState::Failed},
-                                                                          {"stopped", JobState::Stopped}}};
+                                                                           {"running", JobState::Running},
+                                                                           {"finished", JobState::Finished},
+                                                                           {"failed", JobState::Failed},
+                                                                           {"stopped", JobState::Stopped}}};
 
 Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
@@ -62,7 +62,9 @@ Json toJson(const JobStatus& status) {
   for (const double loss : status.losses) json["losses"].push_back(finite(loss));
   json["iteration_ms"] = nullptr;
   if (status.iterationMs) {
-    json["iteration_ms"] = Json{{"median", finite(status.iterationMs->median)}, {"p5", finite(status.iterationMs->p5)}, {"p95", finite(status.iterationMs->p95)}};
+    json["iteration_ms"] = Json{{"median", finite(status.iterationMs->median)},
+                                {"p5", finite(status.iterationMs->p5)},
+                                {"p95", finite(status.iterationMs->p95)}};
   }
   json["predicted_iteration_ms"] = status.predictedIterationMs ? finite(*status.predictedIterationMs) : Json(nullptr);
   json["tokens_per_s"] = finite(status.tokensPerSecond);
@@ -70,7 +72,10 @@ Json toJson(const JobStatus& status) {
   for (const auto& [rank, bytes] : status.peakBytes) json["peak_bytes"][std::to_string(rank)] = bytes;
   json["failed"] = nullptr;
   if (status.failed) {
-    json["failed"] = Json{{"rank", status.failed->rank}, {"node", status.failed->node}, {"reason", status.failed->reason}, {"last_step", status.failed->lastStep}};
+    json["failed"] = Json{{"rank", status.failed->rank},
+                          {"node", status.failed->node},
+                          {"reason", status.failed->reason},
+                          {"last_step", status.failed->lastStep}};
   }
   return json;
 }
@@ -78,7 +83,8 @@ Json toJson(const JobStatus& status) {
 Json toJson(const std::vector<RunRow>& runs) {
   Json json{{"runs", Json::array()}};
   for (const RunRow& row : runs) {
-    json["runs"].push_back(Json{{"run", row.run}, {"state", name(row.state)}, {"started", isoTime(row.started)}, {"steps", row.steps}});
+    json["runs"].push_back(
+        Json{{"run", row.run}, {"state", name(row.state)}, {"started", isoTime(row.started)}, {"steps", row.steps}});
   }
   return json;
 }

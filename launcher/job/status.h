@@ -47,10 +47,10 @@ struct JobStatus {
     double median = 0, p5 = 0, p95 = 0;
     bool operator==(const Spread&) const = default;
   };
-  std::optional<Spread> iterationMs;         // none before the first step
+  std::optional<Spread> iterationMs;           // none before the first step
   std::optional<double> predictedIterationMs;  // none if the plan has no prediction
-  double tokensPerSecond = 0;                // of the median iteration; 0 before the first step
-  std::map<int, std::int64_t> peakBytes;     // by rank
+  double tokensPerSecond = 0;                  // of the median iteration; 0 before the first step
+  std::map<int, std::int64_t> peakBytes;       // by rank
   std::optional<JobFailure> failed;
   bool operator==(const JobStatus&) const = default;
 };

@@ -45,7 +45,8 @@ Result<CommandOutput> run(Host& host, Command command, std::stop_token stop) {
   return output;
 }
 
-Result<CommandOutput> followLines(Host& host, Command command, const std::function<void(std::string_view)>& onLine, std::stop_token stop) {
+Result<CommandOutput> followLines(Host& host, Command command, const std::function<void(std::string_view)>& onLine,
+                                  std::stop_token stop) {
   CommandOutput output;
   std::string line;  // what has come of a line that is not whole yet
   bool tooLong = false;
@@ -65,7 +66,8 @@ Result<CommandOutput> followLines(Host& host, Command command, const std::functi
   };
   command.onErrorOutput = [&](std::string_view piece) { keepFirst(output.err, piece); };
   auto ending = host.execute(command, overflow.get_token());
-  if (tooLong) return failed(host.name(), fmt::format("{} wrote a line of more than {} MiB", command.argv.front(), kMostOutput >> 20U));
+  if (tooLong)
+    return failed(host.name(), fmt::format("{} wrote a line of more than {} MiB", command.argv.front(), kMostOutput >> 20U));
   if (!ending) return std::move(ending).error();
   output.ending = *ending;
   return output;
@@ -112,9 +114,10 @@ Result<void> upload(Host& host, const Upload& upload, std::stop_token stop) {
     if (upload.onProgress && !chunk.empty()) upload.onProgress(done);
     return chunk;
   };
-  // The part is named after the shell's process, so that two uploads of one file do not meet; it never outlives its shell.
+  // The part is named after the shell's process, so that two uploads of one file do not meet. It does not outlive the shell,
+  // which must not die of a signal when the connection does.
   const std::string script =
-      "umask 077; part=$1.$$.part; mkdir -p -- \"${1%/*}\" || exit 1; trap 'rm -f -- \"$part\"' EXIT\n"
+      "umask 077; trap '' PIPE HUP; part=$1.$$.part; mkdir -p -- \"${1%/*}\" || exit 1; trap 'rm -f -- \"$part\"' EXIT\n"
       "cat > \"$part\" || exit 1\n"
       "sum=$(sha256sum < \"$part\") || exit 1\n"
       "[ \"${sum%% *}\" = \"$2\" ] || { echo 'what arrived has another checksum' >&2; exit 1; }\n"

@@ -75,11 +75,11 @@ class Host {
 
 /// What is to be put on a host: bytes from memory or from a file here.
 struct Upload {
-  std::string bytes;                   // the content, unless file is given
-  std::string file;                    // a file of this machine
-  std::string path;                    // absolute; folders that lack on the way are made, mode 0700
-  std::string sha256;                  // of the content; empty: computed from it
-  bool isProgram = false;              // mode 0700, else 0600
+  std::string bytes;       // the content, unless file is given
+  std::string file;        // a file of this machine
+  std::string path;        // absolute; folders that lack on the way are made, mode 0700
+  std::string sha256;      // of the content; empty: computed from it
+  bool isProgram = false;  // mode 0700, else 0600
   std::chrono::milliseconds silence{60'000};
   std::function<void(std::uint64_t done)> onProgress;  // bytes handed over so far
 };

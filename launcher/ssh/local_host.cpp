@@ -45,7 +45,8 @@ class WithoutSigpipe {
   ~WithoutSigpipe() {
     const timespec none{};
     if (::sigismember(&before_, SIGPIPE) == 0) {
-      while (::sigtimedwait(&pipe_, nullptr, &none) == SIGPIPE) {}
+      while (::sigtimedwait(&pipe_, nullptr, &none) == SIGPIPE) {
+      }
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
@@ -71,7 +72,8 @@ class Child {
   [[nodiscard]] int exitFd() const { return exit_.get(); }
   Ending reap() {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
     pid_ = -1;
     if (WIFSIGNALED(status)) return {.exitStatus = 128 + WTERMSIG(status), .signal = signalName(WTERMSIG(status))};
     return {.exitStatus = WEXITSTATUS(status)};
@@ -173,8 +175,10 @@ Result<Ending> LocalHost::execute(const Command& command, std::stop_token stop) 
     if (fds[0].revents != 0) break;
   }
   // The program is gone; what it left in the pipes is ours, what its children may still write is not.
-  while (out->read.get() >= 0 && drain(out->read, command.onOutput)) {}
-  while (err->read.get() >= 0 && drain(err->read, command.onErrorOutput)) {}
+  while (out->read.get() >= 0 && drain(out->read, command.onOutput)) {
+  }
+  while (err->read.get() >= 0 && drain(err->read, command.onErrorOutput)) {
+  }
   return child.reap();
 }
 

@@ -30,7 +30,8 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   void watch(int fd) {
-    ::ssh_event_add_fd(event_, fd, POLLIN, [](socket_t, int, void*) { return 0; }, nullptr);
+    ::ssh_event_add_fd(
+        event_, fd, POLLIN, [](socket_t, int, void*) { return 0; }, nullptr);
   }
   void unwatch(int fd) { ::ssh_event_remove_fd(event_, fd); }
   /// False if the connection is gone.
@@ -82,7 +83,9 @@ int onData(ssh_session, ssh_channel, void* data, std::uint32_t length, int isErr
   }
   return static_cast<int>(length);
 }
-void onExitStatus(ssh_session, ssh_channel, int status, void* user) { static_cast<Progress*>(user)->ending = Ending{.exitStatus = status}; }
+void onExitStatus(ssh_session, ssh_channel, int status, void* user) {
+  static_cast<Progress*>(user)->ending = Ending{.exitStatus = status};
+}
 void onExitSignal(ssh_session, ssh_channel, const char* signal, int, const char*, const char*, void* user) {
   static_cast<Progress*>(user)->ending = Ending{.exitStatus = 255, .signal = std::string("SIG") + signal};
 }
@@ -100,7 +103,8 @@ class SshHost final : public Host {
   /// Repeats a non-blocking call until it is through.
   template <class Call>
   Result<void> drive(Call call, std::string_view what, const TimeLimits& limits, const StopEvent& stop);
-  Result<Ending> converse(ssh_channel channel, const Command& command, Progress& progress, TimeLimits& limits, const StopEvent& stop);
+  Result<Ending> converse(ssh_channel channel, const Command& command, Progress& progress, TimeLimits& limits,
+                          const StopEvent& stop);
   [[nodiscard]] Error connectionLost() const { return unreachable(name_, "the connection is broken"); }
 
   std::string name_;
@@ -140,7 +144,8 @@ Result<Ending> SshHost::execute(const Command& command, std::stop_token stopToke
   callbacks.channel_exit_signal_function = &onExitSignal;
   callbacks.channel_close_function = &onClose;
   ssh_callbacks_init(&callbacks);
-  const std::unique_ptr<ssh_channel_struct, decltype(&::ssh_channel_free)> channel(::ssh_channel_new(session_.get()), &::ssh_channel_free);
+  const std::unique_ptr<ssh_channel_struct, decltype(&::ssh_channel_free)> channel(::ssh_channel_new(session_.get()),
+                                                                                   &::ssh_channel_free);
   if (!channel) return connectionLost();
 
   loop_.watch(stop.fd());
@@ -148,7 +153,8 @@ Result<Ending> SshHost::execute(const Command& command, std::stop_token stopToke
     auto opened = drive([&] { return ::ssh_channel_open_session(channel.get()); }, "opening a channel", limits, stop);
     if (!opened) return opened.error();
     ::ssh_set_channel_callbacks(channel.get(), &callbacks);
-    auto requested = drive([&] { return ::ssh_channel_request_exec(channel.get(), line.c_str()); }, "running " + command.argv.front(), limits, stop);
+    auto requested = drive([&] { return ::ssh_channel_request_exec(channel.get(), line.c_str()); },
+                           "running " + command.argv.front(), limits, stop);
     if (!requested) return requested.error();
     auto conversation = converse(channel.get(), command, progress, limits, stop);
     ::ssh_remove_channel_callbacks(channel.get(), &callbacks);
@@ -158,7 +164,8 @@ Result<Ending> SshHost::execute(const Command& command, std::stop_token stopToke
   return ending;
 }
 
-Result<Ending> SshHost::converse(ssh_channel channel, const Command& command, Progress& progress, TimeLimits& limits, const StopEvent& stop) {
+Result<Ending> SshHost::converse(ssh_channel channel, const Command& command, Progress& progress, TimeLimits& limits,
+                                 const StopEvent& stop) {
   std::string pending;  // of the input, not handed over yet
   bool isInputOver = false;
   while (!progress.isClosed) {
@@ -193,7 +200,8 @@ Result<Ending> SshHost::converse(ssh_channel channel, const Command& command, Pr
 
 }  // namespace
 
-Result<std::unique_ptr<Host>> connectSsh(const std::string& name, const SshAddress& address, std::chrono::milliseconds deadline, std::stop_token stop) {
+Result<std::unique_ptr<Host>> connectSsh(const std::string& name, const SshAddress& address, std::chrono::milliseconds deadline,
+                                         std::stop_token stop) {
   const TimeLimits limits(deadline, {});
   const StopEvent stopEvent(std::move(stop));
   auto session = logIn(name, address, limits, stopEvent);

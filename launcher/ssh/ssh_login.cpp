@@ -22,7 +22,8 @@ namespace {
 using Key = std::unique_ptr<ssh_key_struct, decltype(&::ssh_key_free)>;
 
 /// Stands where libssh or its crypto library would ask at a terminal for a pass phrase.
-int refusePassPhrase(const char* /*prompt*/, char* /*buffer*/, std::size_t /*length*/, int /*echo*/, int /*verify*/, void* /*data*/) {
+int refusePassPhrase(const char* /*prompt*/, char* /*buffer*/, std::size_t /*length*/, int /*echo*/, int /*verify*/,
+                     void* /*data*/) {
   return -1;
 }
 
@@ -30,8 +31,8 @@ std::string fingerprintOf(ssh_key key) {
   unsigned char* hash = nullptr;
   std::size_t length = 0;
   if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &length) != SSH_OK) return "(no fingerprint)";
-  const std::unique_ptr<char, decltype(&::ssh_string_free_char)> text(::ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, length),
-                                                                    &::ssh_string_free_char);
+  const std::unique_ptr<char, decltype(&::ssh_string_free_char)> text(
+      ::ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, length), &::ssh_string_free_char);
   ::ssh_clean_pubkey_hash(&hash);
   return text ? text.get() : "(no fingerprint)";
 }
@@ -66,7 +67,7 @@ class Login {
   const TimeLimits& limits_;
   const StopEvent& stop_;
   SshSession session_;
-  std::string host_;       // after ~/.ssh/config
+  std::string host_;  // after ~/.ssh/config
   unsigned port_ = 22;
   std::string user_;
   std::vector<std::string> tried_;
@@ -158,7 +159,8 @@ std::string Login::knownFingerprints() const {
     ssh_knownhosts_entry* entry = nullptr;
     if (::ssh_known_hosts_parse_line(name.c_str(), line.c_str(), &entry) != SSH_OK || entry == nullptr) continue;
     if (!fingerprints.empty()) fingerprints += ", ";
-    fingerprints += fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(entry->publickey)), fingerprintOf(entry->publickey));
+    fingerprints +=
+        fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(entry->publickey)), fingerprintOf(entry->publickey));
     ::ssh_knownhosts_entry_free(entry);
   }
   return fingerprints.empty() ? "another one" : fingerprints;
@@ -169,12 +171,14 @@ Error Login::hostKeyError(int verdict, ssh_key key) const {
   const std::string shown = fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(key)), fingerprintOf(key));
   const std::string entry = port_ == 22 ? host_ : fmt::format("[{}]:{}", host_, port_);
   if (verdict == SSH_KNOWN_HOSTS_UNKNOWN || verdict == SSH_KNOWN_HOSTS_NOT_FOUND) {
-    return invalidInput(where_, fmt::format("the key of {} port {} is unknown: {}", host_, port_, shown),
-                        fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}", port_,
-                                    shellWord(host_), shellWord(file)));
+    return invalidInput(
+        where_, fmt::format("the key of {} port {} is unknown: {}", host_, port_, shown),
+        fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}",
+                    port_, shellWord(host_), shellWord(file)));
   }
-  return failed(where_, fmt::format("the key of {} port {} has changed: {} has {}, the host shows {}: someone may be in between", host_, port_, file,
-                                    knownFingerprints(), shown),
+  return failed(where_,
+                fmt::format("the key of {} port {} has changed: {} has {}, the host shows {}: someone may be in between", host_,
+                            port_, file, knownFingerprints(), shown),
                 fmt::format("if the host was really set up anew: ssh-keygen -R {} -f {}", shellWord(entry), shellWord(file)));
 }
 
@@ -185,7 +189,8 @@ Result<void> Login::checkHostKey() {
   const ssh_known_hosts_e verdict = ::ssh_session_is_known_server(session_.get());
   if (verdict == SSH_KNOWN_HOSTS_OK) return {};
   if (verdict == SSH_KNOWN_HOSTS_ERROR) {
-    return failed(where_, fmt::format("the known hosts in {} cannot be read: {}", option(SSH_OPTIONS_KNOWNHOSTS), ::ssh_get_error(session_.get())));
+    return failed(where_, fmt::format("the known hosts in {} cannot be read: {}", option(SSH_OPTIONS_KNOWNHOSTS),
+                                      ::ssh_get_error(session_.get())));
   }
   return hostKeyError(verdict, raw);
 }
@@ -248,10 +253,12 @@ Result<void> Login::authenticate() {
   } else {
     tried_.emplace_back("nothing: the host takes no keys, and we answer no questions");
   }
-  if (::ssh_is_connected(session_.get()) == 0) return unreachable(where_, fmt::format("{} port {} closed the connection during login", host_, port_));
+  if (::ssh_is_connected(session_.get()) == 0)
+    return unreachable(where_, fmt::format("{} port {} closed the connection during login", host_, port_));
   std::string tried;
   for (const std::string& one : tried_) tried += (tried.empty() ? "" : ", ") + one;
-  return failed(where_, fmt::format("{} port {} refuses the login; tried: {}", host_, port_, tried), "this must work without a question: " + sshCommand());
+  return failed(where_, fmt::format("{} port {} refuses the login; tried: {}", host_, port_, tried),
+                "this must work without a question: " + sshCommand());
 }
 
 }  // namespace

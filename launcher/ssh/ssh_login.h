@@ -28,6 +28,7 @@ using SshSession = std::unique_ptr<ssh_session_struct, SshSessionEnd>;
 /// Connects, checks the host's key strictly, logs in by ssh-agent or key. Never asks anybody anything: whatever would need an
 /// answer is an Error with the command that settles it. An unknown host key is InvalidInput and shows its fingerprint; a
 /// changed one shows both. The session is non-blocking afterwards.
-[[nodiscard]] Result<SshSession> logIn(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop);
+[[nodiscard]] Result<SshSession> logIn(const std::string& where, const SshAddress& address, const TimeLimits& limits,
+                                       const StopEvent& stop);
 
 }  // namespace evenkeel

@@ -33,7 +33,8 @@ int outcomeOf(int fd) {
 
 }  // namespace
 
-Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, int port, const TimeLimits& limits, const StopEvent& stop) {
+Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, int port, const TimeLimits& limits,
+                           const StopEvent& stop) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
@@ -54,7 +55,8 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
       std::array<pollfd, 2> fds{{{fd.get(), POLLOUT, 0}, {stop.fd(), POLLIN, 0}}};
       const int ready = ::poll(fds.data(), fds.size(), limits.pollTimeout());
       if (stop.stopped()) return cancelled(where, "connecting was stopped");
-      if (ready == 0) return unreachable(where, fmt::format("{} port {} does not answer", numeric(one->ai_addr, one->ai_addrlen), port));
+      if (ready == 0)
+        return unreachable(where, fmt::format("{} port {} does not answer", numeric(one->ai_addr, one->ai_addrlen), port));
       if (fds[0].revents != 0) outcome = outcomeOf(fd.get());
     }
     if (outcome == 0) {
@@ -62,7 +64,8 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
       ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return fd;
     }
-    reasons += fmt::format("{}{} port {}: {}", reasons.empty() ? "" : ", ", numeric(one->ai_addr, one->ai_addrlen), port, ::strerror(outcome));
+    reasons += fmt::format("{}{} port {}: {}", reasons.empty() ? "" : ", ", numeric(one->ai_addr, one->ai_addrlen), port,
+                           ::strerror(outcome));
   }
   return unreachable(where, reasons);
 }

@@ -10,7 +10,9 @@ namespace {
 
 std::string keyOf(int rank) { return fmt::format("agreement/{}", rank); }
 
-std::string textOf(const Agreement& agreement) { return Json{{"plan", agreement.plan}, {"run", agreement.run}, {"data", agreement.data}}.dump(); }
+std::string textOf(const Agreement& agreement) {
+  return Json{{"plan", agreement.plan}, {"run", agreement.run}, {"data", agreement.data}}.dump();
+}
 
 /// "plan", "plan and data"
 std::string difference(const std::string& first, const std::string& second) {
@@ -32,10 +34,12 @@ Result<void> agree(Rendezvous& rendezvous, const Agreement& own, int rank, int w
     const auto text = rendezvous.await(keyOf(other));
     if (!text) return unreachable(fmt::format("rank {}", other), "did not start: " + text.error().what, "see its log");
     if (other == 0) first = *text;
-    if (*text != first) unlike += fmt::format("{}rank {} (another {})", unlike.empty() ? "" : ", ", other, difference(first, *text));
+    if (*text != first)
+      unlike += fmt::format("{}rank {} (another {})", unlike.empty() ? "" : ", ", other, difference(first, *text));
   }
   if (unlike.empty()) return {};
-  return failed("start", "not all ranks were given the same job; unlike rank 0: " + unlike, "write the same job.json to every node");
+  return failed("start", "not all ranks were given the same job; unlike rank 0: " + unlike,
+                "write the same job.json to every node");
 }
 
 }  // namespace evenkeel

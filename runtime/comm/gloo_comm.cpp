@@ -25,26 +25,30 @@ using WorkPointer = decltype(std::declval<c10d::ProcessGroupGloo&>().barrier());
 constexpr int kProbeTag = 1 << 30;  // no message carries it
 constexpr std::chrono::milliseconds kProbeTime{100};
 constexpr Seconds kPatience{1};  // for the notes of peers that are ending too
-constexpr Seconds kGrace{10};    // for what has a deadline of its own to keep it
+constexpr Seconds kGrace{5};     // for what has a deadline of its own to keep it
 
 class GlooComm final : public Comm {
  public:
   GlooComm(Rendezvous& rendezvous, PeerNotes notes, GlooOptions options)
-      : rendezvous_(rendezvous), notes_(std::move(notes)), options_(std::move(options)),
+      : rendezvous_(rendezvous),
+        notes_(std::move(notes)),
+        options_(std::move(options)),
         watch_({.longAfter = options_.peerTimeout * 0.5,
                 .stuckAfter = options_.peerTimeout * 2.0 + kGrace,
                 .onLong = [this](const std::vector<int>& peers) { notes_.waitingFor(peers); },
                 .onLongOver = [this] { notes_.noLongerWaiting(); },
                 .onStuck =
                     [this](const std::vector<int>& peers) {
-                      options_.onStuck(unreachable(namesOf(peers), fmt::format("{} waits although its deadline has long passed", nameOf(options_.rank))));
+                      options_.onStuck(unreachable(
+                          namesOf(peers), fmt::format("{} waits although its deadline has long passed", nameOf(options_.rank))));
                     }}) {}
 
   Result<void> connect() {
     try {
       device_ = c10d::ProcessGroupGloo::createDeviceForHostname(options_.bindAddress);
     } catch (const std::exception& failure) {
-      return invalidInput("EVENKEEL_TRAIN_ADDRESS", fmt::format("{} cannot be bound: {}", options_.bindAddress, failure.what()), "name an address of this node");
+      return invalidInput("EVENKEEL_TRAIN_ADDRESS", fmt::format("{} cannot be bound: {}", options_.bindAddress, failure.what()),
+                          "name an address of this node");
     }
     everyone_.resize(static_cast<std::size_t>(options_.worldSize));
     std::iota(everyone_.begin(), everyone_.end(), 0);
@@ -57,7 +61,9 @@ class GlooComm final : public Comm {
   int worldSize() const override { return options_.worldSize; }
 
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int peer, int tag) override { return start(tensor, peer, tag, true); }
-  std::unique_ptr<Transfer> receive(const at::Tensor& tensor, int peer, int tag) override { return start(tensor, peer, tag, false); }
+  std::unique_ptr<Transfer> receive(const at::Tensor& tensor, int peer, int tag) override {
+    return start(tensor, peer, tag, false);
+  }
 
   Result<void> join(const std::vector<int>& ranks) override {
     if (groups_.contains(ranks)) return {};
@@ -69,7 +75,8 @@ class GlooComm final : public Comm {
       options->devices = {device_};
       const auto store = c10::intrusive_ptr<c10d::Store>::reclaim_copy(&rendezvous_.store());
       const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(fmt::format("group/{}", fmt::join(ranks, ",")), store);
-      groups_[ranks] = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, static_cast<int>(self - ranks.begin()), static_cast<int>(ranks.size()), options);
+      groups_[ranks] = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, static_cast<int>(self - ranks.begin()),
+                                                                   static_cast<int>(ranks.size()), options);
     });
   }
 
@@ -84,8 +91,10 @@ class GlooComm final : public Comm {
  private:
   class GlooTransfer final : public Transfer {
    public:
-    GlooTransfer(GlooComm& comm, WorkPointer work, int peer, bool isSend) : comm_(comm), work_(std::move(work)), peer_(peer), isSend_(isSend) {}
-    GlooTransfer(GlooComm& comm, std::string failure, int peer, bool isSend) : comm_(comm), failure_(std::move(failure)), peer_(peer), isSend_(isSend) {}
+    GlooTransfer(GlooComm& comm, WorkPointer work, int peer, bool isSend)
+        : comm_(comm), work_(std::move(work)), peer_(peer), isSend_(isSend) {}
+    GlooTransfer(GlooComm& comm, std::string failure, int peer, bool isSend)
+        : comm_(comm), failure_(std::move(failure)), peer_(peer), isSend_(isSend) {}
 
     Result<void> wait() override {
       return comm_.waitFor({peer_}, isSend_ ? "sending" : "receiving", [&] {
@@ -106,13 +115,16 @@ class GlooComm final : public Comm {
     assert(tensor.is_contiguous() && peer != options_.rank);
     try {
       std::vector<at::Tensor> tensors = {tensor};
-      return std::make_unique<GlooTransfer>(*this, isSend ? world_->send(tensors, peer, tag) : world_->recv(tensors, peer, tag), peer, isSend);
+      return std::make_unique<GlooTransfer>(*this, isSend ? world_->send(tensors, peer, tag) : world_->recv(tensors, peer, tag),
+                                            peer, isSend);
     } catch (const std::exception& failure) {
       return std::make_unique<GlooTransfer>(*this, failure.what(), peer, isSend);
     }
   }
 
-  std::chrono::milliseconds peerTimeout() const { return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds(options_.peerTimeout))); }
+  std::chrono::milliseconds peerTimeout() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds(options_.peerTimeout)));
+  }
 
   /// Runs an operation that waits for `peers`. What it throws becomes an Error that names who is to blame.
   template <class Operation>
@@ -161,6 +173,10 @@ class GlooComm final : public Comm {
   /// Who is to blame for the failure of an operation that needed `peers`: whoever, in the chain of those who wait for each other,
   /// waits for nobody; if connections were closed, only those whose is.
   Error blame(const std::vector<int>& peers, const char* doing, const std::string& failure) {
+    // The store of the notes may hang like any other process.
+    const auto giveUp = [&](const std::vector<int>& ranks) { options_.onStuck(unreachable(namesOf(ranks), failure)); };
+    WaitWatch limit({.longAfter = kGrace, .stuckAfter = kGrace * 2.0, .onLong = giveUp, .onLongOver = [] {}, .onStuck = giveUp});
+    limit.begin(peers);
     notes_.waitingFor(peers);
     std::vector<int> culprits = notes_.withoutNote(peers, kPatience);
     const bool isSilence = isTimeout(failure);
@@ -174,9 +190,11 @@ class GlooComm final : public Comm {
     }
     if (culprits.size() == 1) notes_.writeOff(culprits.front());
     if (culprits.empty()) culprits = peers;
-    const std::string what = isSilence ? fmt::format("did not answer within {:g} s", options_.peerTimeout.value) : "ended or closed its connections";
+    const std::string what =
+        isSilence ? fmt::format("did not answer within {:g} s", options_.peerTimeout.value) : "ended or closed its connections";
     const std::string detail = failure.substr(0, failure.find('\n'));
-    return unreachable(namesOf(culprits), fmt::format("{}; noticed by {} while {} ({})", what, nameOf(options_.rank), doing, detail));
+    return unreachable(namesOf(culprits),
+                       fmt::format("{}; noticed by {} while {} ({})", what, nameOf(options_.rank), doing, detail));
   }
 
   Rendezvous& rendezvous_;

@@ -12,7 +12,7 @@ namespace evenkeel {
 
 struct GlooOptions {
   int rank = 0, worldSize = 1;
-  std::string bindAddress;             // of this node on the training interface
+  std::string bindAddress;  // of this node on the training interface
   Seconds peerTimeout{60};
   std::vector<std::string> rankNames;  // "rank 2 (cpu-0/2)", by rank: how errors call them
   /// Called, from another thread, when a wait has lasted far longer than its own deadline. Should end the process.

@@ -19,7 +19,8 @@ std::string noteOf(int rank) { return fmt::format("waits/{}", rank); }
 }  // namespace
 
 void PeerNotes::waitingFor(const std::vector<int>& peers) {
-  (void)rendezvous_.publish(noteOf(rank_), fmt::format("{}", fmt::join(peers, " ")));  // the store may be gone: then nobody reads it
+  (void)rendezvous_.publish(noteOf(rank_),
+                            fmt::format("{}", fmt::join(peers, " ")));  // the store may be gone: then nobody reads it
 }
 
 void PeerNotes::noLongerWaiting() { (void)rendezvous_.publish(noteOf(rank_), ""); }

@@ -18,7 +18,9 @@
 namespace evenkeel {
 namespace {
 
-std::chrono::milliseconds toMilliseconds(Seconds time) { return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds(time))); }
+std::chrono::milliseconds toMilliseconds(Seconds time) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(milliseconds(time)));
+}
 
 std::vector<std::uint8_t> bytesOf(const std::string& text) { return {text.begin(), text.end()}; }
 
@@ -64,8 +66,11 @@ int serveStore(const std::string& address, int ranks) {
 }
 
 struct Rendezvous::State {
-  c10::intrusive_ptr<c10d::TCPStore> store;
+  Options options;
   std::string place;
+  c10::intrusive_ptr<c10d::TCPStore> store;
+
+  void connect() { store = c10::make_intrusive<c10d::TCPStore>(options.address, optionsOf(options.port, options.timeout)); }
 };
 
 Rendezvous::Rendezvous(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -75,11 +80,13 @@ Rendezvous::~Rendezvous() = default;
 
 Result<Rendezvous> Rendezvous::connect(const Options& options) {
   auto state = std::make_unique<State>();
+  state->options = options;
   state->place = fmt::format("store at {}:{}", options.address, options.port);
   try {
-    state->store = c10::make_intrusive<c10d::TCPStore>(options.address, optionsOf(options.port, options.timeout));
+    state->connect();
   } catch (const std::exception&) {
-    return unreachable(state->place, fmt::format("does not answer within {:g} s", options.timeout.value), "check MASTER_ADDR and MASTER_PORT");
+    return unreachable(state->place, fmt::format("does not answer within {:g} s", options.timeout.value),
+                       "check MASTER_ADDR and MASTER_PORT");
   }
   return Rendezvous(std::move(state));
 }
@@ -87,7 +94,7 @@ Result<Rendezvous> Rendezvous::connect(const Options& options) {
 Result<void> Rendezvous::publish(const std::string& name, const std::string& text) {
   try {
     state_->store->set(name, bytesOf(text));
-    (void)state_->store->check({name});  // set() only sends; the answer to this says that it has arrived
+    state_->store->wait({name}, toMilliseconds(state_->options.timeout));  // set() only sends; this says that it has arrived
     return {};
   } catch (const std::exception& failure) {
     return unreachable(state_->place, fmt::format("lost: {}", failure.what()));
@@ -99,7 +106,7 @@ Result<std::string> Rendezvous::await(const std::string& name) {
     const auto bytes = state_->store->get(name);
     return std::string(bytes.begin(), bytes.end());
   } catch (const std::exception&) {
-    return unreachable(state_->place, fmt::format("nobody published {} within {:g} s", name, static_cast<double>(state_->store->getTimeout().count()) / 1e3));
+    return unreachable(state_->place, fmt::format("nobody published {} within {:g} s", name, state_->options.timeout.value));
   }
 }
 
@@ -107,7 +114,12 @@ void Rendezvous::awaitAll(const std::vector<std::string>& names, Seconds patienc
   try {
     state_->store->wait(names, toMilliseconds(patience));
   } catch (const std::exception&) {
-    // Those that are missing show in peek().
+    // Those that are missing show in peek(). An answer to this wait may still come: it must not be taken for another one's.
+    try {
+      state_->connect();
+    } catch (const std::exception&) {
+      // peek() finds nothing then
+    }
   }
 }
 

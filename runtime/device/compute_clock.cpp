@@ -22,7 +22,8 @@ void ComputeClock::run(const std::function<void()>& work) {
   work();
   if (speed_ < 1.0) {
     const Seconds due = (threadCpuTime() - cpuStart) / speed_;
-    std::this_thread::sleep_until(start + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due.value)));
+    std::this_thread::sleep_until(start +
+                                  std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due.value)));
   }
   total_ += secondsSince(start);
 }

@@ -21,7 +21,8 @@ std::vector<Violation> unsupportedVariants(const Model& model) {
   const std::string remedy = "use a model with LayerNorm, an ungated MLP and learned positions, for example tiny-gpt";
   if (model.norm != Norm::LayerNorm) reasons.push_back({"model", "uses RMSNorm, which the runtime cannot train yet", remedy});
   if (model.gated) reasons.push_back({"model", "has a gated MLP, which the runtime cannot train yet", remedy});
-  if (model.position != Position::Learned) reasons.push_back({"model", "has rotary positions, which the runtime cannot train yet", remedy});
+  if (model.position != Position::Learned)
+    reasons.push_back({"model", "has rotary positions, which the runtime cannot train yet", remedy});
   return reasons;
 }
 
@@ -44,7 +45,8 @@ Result<int> numberOf(const Variables& variables, const std::string& name, Bounds
   if (!text || text->empty()) return invalidInput(name, "is not set", "the agent sets it for every worker");
   const auto number = parseNumber<int>(*text);
   if (!number || *number < bounds.least || *number > bounds.most) {
-    return invalidInput(name, fmt::format("is \"{}\"", text->substr(0, 60)), fmt::format("expected a number from {} to {}", bounds.least, bounds.most));
+    return invalidInput(name, fmt::format("is \"{}\"", text->substr(0, 60)),
+                        fmt::format("expected a number from {} to {}", bounds.least, bounds.most));
   }
   return *number;
 }
@@ -109,7 +111,8 @@ Result<RankEnvironment> readRankEnvironment(const Variables& variables, int used
   if (!worldSize) return worldSize.error();
   environment.worldSize = *worldSize;
   if (*worldSize != usedDevices) {
-    return invalidInput("WORLD_SIZE", fmt::format("is {}, but the plan uses {} devices", *worldSize, usedDevices), "start one worker for each used device");
+    return invalidInput("WORLD_SIZE", fmt::format("is {}, but the plan uses {} devices", *worldSize, usedDevices),
+                        "start one worker for each used device");
   }
   const auto rank = numberOf(variables, "RANK", {0, *worldSize - 1});
   if (!rank) return rank.error();

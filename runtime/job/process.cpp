@@ -2,6 +2,7 @@
 #include "runtime/job/process.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -24,8 +25,8 @@ std::string chosenKernels() {
 ProcessorFeatures thisProcessor() {
 #if defined(__x86_64__)
   return {.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
-          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl")};
+          .avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")};
 #else
   return {};
 #endif
@@ -55,6 +56,13 @@ void prepareLibraries(char** arguments) {
   if (kernels.empty() || std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
   ::setenv("OPENBLAS_CORETYPE", kernels.c_str(), 1);
   ::execv("/proc/self/exe", arguments);  // returns only where that is not possible: then the kernels stay slow, and we warn of it
+}
+
+void keepFreedMemory() {
+#if defined(__GLIBC__)
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 Bytes peakResident() {

@@ -38,7 +38,9 @@ Parameters::Parameters(const BlockMap& map, int rank, std::uint64_t seed) {
     const Block& block = map.blocks[index];
     const TensorSpec& tensor = map.tensors[block.tensor];
     assert(block.elements == tensor.elements());
-    segments_.push_back({.offset = offset, .elements = block.elements, .decays = tensor.shape.size() == 2,
+    segments_.push_back({.offset = offset,
+                         .elements = block.elements,
+                         .decays = tensor.shape.size() == 2,
                          .counts = map.holderSets[block.holderSet].front() == rank});
     initialise(tensor, seed, part(values_, offset, block.elements));
     at::Tensor weight = values_.narrow(0, offset, block.elements).view(tensor.shape).detach().requires_grad_();

@@ -27,10 +27,14 @@ class WeightsOf {
             .headDim = model_.headDim};
   }
 
-  MlpWeights mlp() const { return {.norm = norm(layer_ + ".norm2"), .fc1 = linear(layer_ + ".mlp.fc1"), .fc2 = linear(layer_ + ".mlp.fc2")}; }
+  MlpWeights mlp() const {
+    return {.norm = norm(layer_ + ".norm2"), .fc1 = linear(layer_ + ".mlp.fc1"), .fc2 = linear(layer_ + ".mlp.fc2")};
+  }
 
   HeadWeights head() const {
-    return {.norm = norm("head.norm"), .token_VH = weight(model_.tiedEmbeddings ? "embedding.token" : "head.weight"), .vocab = model_.vocab};
+    return {.norm = norm("head.norm"),
+            .token_VH = weight(model_.tiedEmbeddings ? "embedding.token" : "head.weight"),
+            .vocab = model_.vocab};
   }
 
  private:
@@ -53,13 +57,16 @@ StageModel::StageModel(const Model& model, UnitRange units, const Parameters& pa
         units_.emplace_back([w = weights.embedding()](const at::Tensor& x, const at::Tensor&) { return embed(x, w); });
         break;
       case UnitKind::Attention:
-        units_.emplace_back([w = weights.attention()](const at::Tensor& x, const at::Tensor&) { return evenkeel::attention(x, w); });
+        units_.emplace_back(
+            [w = weights.attention()](const at::Tensor& x, const at::Tensor&) { return evenkeel::attention(x, w); });
         break;
       case UnitKind::Mlp:
         units_.emplace_back([w = weights.mlp()](const at::Tensor& x, const at::Tensor&) { return evenkeel::mlp(x, w); });
         break;
       case UnitKind::Head:
-        units_.emplace_back([w = weights.head()](const at::Tensor& x, const at::Tensor& targets_BS) { return sumOfTokenLosses(x, targets_BS, w); });
+        units_.emplace_back([w = weights.head()](const at::Tensor& x, const at::Tensor& targets_BS) {
+          return sumOfTokenLosses(x, targets_BS, w);
+        });
         break;
     }
   }

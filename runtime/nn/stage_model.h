@@ -15,8 +15,8 @@ class StageModel {
   /// `parameters` must hold the tensors of all these units and outlive this.
   StageModel(const Model& model, UnitRange units, const Parameters& parameters);
 
-  /// `input`: tokens_BS (int64) if the stage begins with the embedding, else x_BSH. `targets_BS` (int64) is used by the head only.
-  /// Returns x_BSH, or the sum of the token losses (one double) if the stage ends with the head.
+  /// `input`: tokens_BS (int64) if the stage begins with the embedding, else x_BSH. `targets_BS` (int64) is used by the head
+  /// only. Returns x_BSH, or the sum of the token losses (one double) if the stage ends with the head.
   [[nodiscard]] at::Tensor forward(const at::Tensor& input, const at::Tensor& targets_BS) const;
 
  private:

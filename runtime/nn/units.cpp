@@ -47,9 +47,11 @@ at::Tensor attention(const at::Tensor& x_BSH, const AttentionWeights& weights) {
   }
   const auto flat = [&](const at::Tensor& x_BASD) { return x_BASD.reshape({batch * heads, sequence, width}); };
   const at::Tensor mask = causalMask(sequence, x_BSH.options()).expand({batch * heads, sequence, sequence});
-  const at::Tensor scores = at::baddbmm(mask, flat(query_BASD), flat(key_BASD).transpose(1, 2), 1.0, 1.0 / std::sqrt(static_cast<double>(width)));
+  const at::Tensor scores =
+      at::baddbmm(mask, flat(query_BASD), flat(key_BASD).transpose(1, 2), 1.0, 1.0 / std::sqrt(static_cast<double>(width)));
   const at::Tensor context = at::bmm(at::softmax(scores, -1), flat(value_BASD));
-  const at::Tensor context_BSH = context.view({batch, heads, sequence, width}).transpose(1, 2).reshape({batch, sequence, heads * width});
+  const at::Tensor context_BSH =
+      context.view({batch, heads, sequence, width}).transpose(1, 2).reshape({batch, sequence, heads * width});
   return x_BSH + linear(context_BSH, weights.projection);
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // The forward pass of each kind of unit of a GPT decoder. Shapes: B samples of a micro-batch, S tokens of a sequence, T = B x S,
-// H hidden, A heads, K key and value heads, D width of a head, F inner width of the MLP, V padded and R real vocabulary, C context.
-// Biases may be undefined: the model has none.
+// H hidden, A heads, K key and value heads, D width of a head, F inner width of the MLP, V padded and R real vocabulary, C
+// context. Biases may be undefined: the model has none.
 #include <ATen/core/Tensor.h>
 
 namespace evenkeel {

@@ -16,8 +16,13 @@ constexpr int kActivationTag = 1, kGradientTag = 2;
 
 }  // namespace
 
-PipelineRunner::PipelineRunner(StageTask task, const StageModel& model, const ByteSamples& samples, Comm& comm, ComputeClock& clock)
-    : task_(std::move(task)), model_(model), samples_(samples), comm_(comm), clock_(clock),
+PipelineRunner::PipelineRunner(StageTask task, const StageModel& model, const ByteSamples& samples, Comm& comm,
+                               ComputeClock& clock)
+    : task_(std::move(task)),
+      model_(model),
+      samples_(samples),
+      comm_(comm),
+      clock_(clock),
       microBatches_(static_cast<int>(pipeline().microBatchCount())),
       schedule_(oneForwardOneBackward({.stage = static_cast<int>(task_.stage),
                                        .stages = static_cast<int>(pipeline().stages.size()),
@@ -90,7 +95,8 @@ void PipelineRunner::backward(int microBatch) {
   clock_.run([&] {
     const InFlight own = std::move(inFlight_.extract(microBatch).mapped());
     if (isLast()) {
-      const auto tokens = static_cast<double>(task_.plan.training.globalBatch) * static_cast<double>(task_.plan.training.sequenceLength);
+      const auto tokens =
+          static_cast<double>(task_.plan.training.globalBatch) * static_cast<double>(task_.plan.training.sequenceLength);
       own.output.backward(at::full({}, 1.0 / tokens, at::kDouble));
     } else {
       own.output.backward(std::exchange(gradient_, {}));
@@ -115,7 +121,8 @@ Result<PipelineRunner::Windows> PipelineRunner::readWindows(int microBatch) cons
 }
 
 void PipelineRunner::postReceive(std::optional<Message>& slot, int microBatch, int peer, int tag) {
-  at::Tensor tensor_BSH = at::empty({pipeline().samplesOf(microBatch), task_.plan.training.sequenceLength, task_.plan.model.hidden}, at::kFloat);
+  at::Tensor tensor_BSH =
+      at::empty({pipeline().samplesOf(microBatch), task_.plan.training.sequenceLength, task_.plan.model.hidden}, at::kFloat);
   auto transfer = comm_.receive(tensor_BSH, peer, tag);
   slot = Message{microBatch, std::move(tensor_BSH), std::move(transfer)};
 }

@@ -31,8 +31,8 @@ class PipelineRunner {
   PipelineRunner(StageTask task, const StageModel& model, const ByteSamples& samples, Comm& comm, ComputeClock& clock);
 
   struct Outcome {
-    double lossSum = 0;     // of this stage's tokens; 0 where the stage has no head
-    Seconds peerWait;       // for tensors of the neighbours, and for them to take ours
+    double lossSum = 0;  // of this stage's tokens; 0 where the stage has no head
+    Seconds peerWait;    // for tensors of the neighbours, and for them to take ours
   };
   /// One iteration; `step` is 0-based. Returns when all of its messages are delivered.
   [[nodiscard]] Result<Outcome> run(std::int64_t step);

@@ -24,27 +24,35 @@ int rankOfStage(const Plan& plan, std::size_t pipeline, std::size_t stage) {
 StageTask taskOf(const Plan& plan, const RankPlace& place) {
   StageTask task{.plan = plan, .pipeline = place.pipeline, .stage = place.stage, .previousRank = {}, .nextRank = {}};
   if (place.stage > 0) task.previousRank = rankOfStage(plan, place.pipeline, place.stage - 1);
-  if (place.stage + 1 < plan.pipelines[place.pipeline].stages.size()) task.nextRank = rankOfStage(plan, place.pipeline, place.stage + 1);
+  if (place.stage + 1 < plan.pipelines[place.pipeline].stages.size())
+    task.nextRank = rankOfStage(plan, place.pipeline, place.stage + 1);
   return task;
 }
 
 /// Where the time of one iteration went. The parts are disjoint and, but for some bookkeeping, sum to `iteration`.
 struct StepTimes {
   Seconds iteration;
-  Seconds compute;    // forwards and backwards, throttling included
-  Seconds peer;       // waiting for tensors of the neighbouring stages
-  Seconds bubble;     // idle otherwise until every rank was done with its forwards and backwards
-  Seconds sync;       // summing gradients, and their norm
+  Seconds compute;  // forwards and backwards, throttling included
+  Seconds peer;     // waiting for tensors of the neighbouring stages
+  Seconds bubble;   // idle otherwise until every rank was done with its forwards and backwards
+  Seconds sync;     // summing gradients, and their norm
   Seconds optimizer;
 };
 
 class Trainer {
  public:
   Trainer(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events)
-      : job_(job), comm_(comm), events_(events), place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
-        map_(blockMap(job.plan)), regions_(syncRegions(map_, comm.rank())), parameters_(map_, comm.rank(), job.run.seed),
-        clock_(deviceType().speed), model_(job.plan.model, stage().units, parameters_),
-        runner_(taskOf(job.plan, place_), model_, samples, comm, clock_), everyone_(static_cast<std::size_t>(comm.worldSize())) {
+      : job_(job),
+        comm_(comm),
+        events_(events),
+        place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
+        map_(blockMap(job.plan)),
+        regions_(syncRegions(map_, comm.rank())),
+        parameters_(map_, comm.rank(), job.run.seed),
+        clock_(deviceType().speed),
+        model_(job.plan.model, stage().units, parameters_),
+        runner_(taskOf(job.plan, place_), model_, samples, comm, clock_),
+        everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
   }
 
@@ -79,8 +87,12 @@ class Trainer {
     const Run& run = job_.run;
     const double rate = run.learningRate.at(step, run.steps);
     clock_.run([&] {
-      parameters_.update({.learningRate = rate, .beta1 = run.beta1, .beta2 = run.beta2, .epsilon = run.epsilon,
-                          .weightDecay = run.weightDecay, .step = step + 1});
+      parameters_.update({.learningRate = rate,
+                          .beta1 = run.beta1,
+                          .beta2 = run.beta2,
+                          .epsilon = run.epsilon,
+                          .weightDecay = run.weightDecay,
+                          .step = step + 1});
     });
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
@@ -148,7 +160,8 @@ class Trainer {
 
 }  // namespace
 
-Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events, std::atomic<std::int64_t>& lastStep) {
+Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,
+                   std::atomic<std::int64_t>& lastStep) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
   for (lastStep = 0; lastStep < job.run.steps; ++lastStep) {

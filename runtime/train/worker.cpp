@@ -30,25 +30,29 @@ class Worker {
     const std::vector<DeviceId> devices = job->plan.usedDevices();
     const auto environment = readRankEnvironment(processVariable, static_cast<int>(devices.size()));
     if (!environment) return environment.error();
-    auto samples = ByteSamples::open(job->trainFile, {.sequenceLength = job->plan.training.sequenceLength,
-                                                      .vocab = job->plan.model.vocab,
-                                                      .seed = job->run.seed});
+    auto samples = ByteSamples::open(
+        job->trainFile,
+        {.sequenceLength = job->plan.training.sequenceLength, .vocab = job->plan.model.vocab, .seed = job->run.seed});
     if (!samples) return samples.error();
     useOneThread();
+    keepFreedMemory();
     warnIfSlow();
 
-    auto rendezvous = Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = job->startTimeout});
+    auto rendezvous = Rendezvous::connect(
+        {.address = environment->masterAddress, .port = environment->masterPort, .timeout = job->startTimeout});
     if (!rendezvous) return rendezvous.error();
-    if (auto agreed = agree(*rendezvous, agreementOf(*job, *samples), environment->rank, environment->worldSize); !agreed) return agreed;
-    auto forNotes = Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = kNoteTimeout});
+    if (auto agreed = agree(*rendezvous, agreementOf(*job, *samples), environment->rank, environment->worldSize); !agreed)
+      return agreed;
+    auto forNotes =
+        Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = kNoteTimeout});
     if (!forNotes) return forNotes.error();
     auto comm = connectGloo(*rendezvous, PeerNotes(*std::move(forNotes), environment->rank),
-                                         {.rank = environment->rank,
-                                          .worldSize = environment->worldSize,
-                                          .bindAddress = environment->trainAddress,
-                                          .peerTimeout = job->peerTimeout,
-                                          .rankNames = namesOf(job->plan, devices),
-                                          .onStuck = [this](const Error& error) { end(error); }});
+                            {.rank = environment->rank,
+                             .worldSize = environment->worldSize,
+                             .bindAddress = environment->trainAddress,
+                             .peerTimeout = job->peerTimeout,
+                             .rankNames = namesOf(job->plan, devices),
+                             .onStuck = [this](const Error& error) { end(error); }});
     if (!comm) return comm.error();
     const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
     events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
@@ -75,18 +79,22 @@ class Worker {
   void warnIfSlow() {
     const double gflops = measureGemmGflops();
     if (gflops >= kSlowGemmGflops) return;
-    events_.warning(fmt::format("matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
+    events_.warning(fmt::format(
+        "matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
   }
 
   static Agreement agreementOf(const Job& job, const ByteSamples& samples) {
     Json run = toJson(job.run);
     run.erase("data");  // the path may differ from node to node
-    return {.plan = job.planSha256, .run = sha256(run.dump()), .data = fmt::format("{} bytes {}", samples.fileBytes(), job.trainSha256)};
+    return {.plan = job.planSha256,
+            .run = sha256(run.dump()),
+            .data = fmt::format("{} bytes {}", samples.fileBytes(), job.trainSha256)};
   }
 
   static std::vector<std::string> namesOf(const Plan& plan, const std::vector<DeviceId>& devices) {
     std::vector<std::string> names;
-    for (std::size_t r = 0; r < devices.size(); ++r) names.push_back(fmt::format("rank {} ({})", r, plan.cluster.nameOf(devices[r])));
+    for (std::size_t r = 0; r < devices.size(); ++r)
+      names.push_back(fmt::format("rank {} ({})", r, plan.cluster.nameOf(devices[r])));
     return names;
   }
 
@@ -94,7 +102,8 @@ class Worker {
   static Result<void> leaveTogether(Rendezvous& rendezvous, int rank, int worldSize) {
     if (auto published = rendezvous.publish(fmt::format("done/{}", rank), ""); !published) return published;
     for (int other = 0; other < worldSize; ++other) {
-      if (const auto done = rendezvous.await(fmt::format("done/{}", other)); !done) return done.error();
+      const auto done = rendezvous.await(fmt::format("done/{}", other));
+      if (!done) return unreachable(fmt::format("rank {}", other), "did not finish the last step: " + done.error().what);
     }
     return {};
   }

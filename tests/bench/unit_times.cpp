@@ -40,7 +40,8 @@ void measure(const Plan& plan, const Parameters& parameters, int unit, std::int6
     backward.push_back(milliseconds(threadCpuTime() - before));
   }
   static constexpr const char* kNames[] = {"embedding", "attention", "mlp", "head"};
-  fmt::print("{:<10} micro-batch {}: forward {:8.3f} ms, backward {:8.3f} ms\n", kNames[static_cast<int>(model.unitKind(unit))], batch, median(forward), median(backward));
+  fmt::print("{:<10} micro-batch {}: forward {:8.3f} ms, backward {:8.3f} ms\n", kNames[static_cast<int>(model.unitKind(unit))],
+             batch, median(forward), median(backward));
 }
 
 }  // namespace
@@ -48,6 +49,7 @@ void measure(const Plan& plan, const Parameters& parameters, int unit, std::int6
 int main(int argc, char** argv) {
   prepareLibraries(argv);
   useOneThread();
+  keepFreedMemory();
   Plan plan;
   const auto model = modelFromArgument(argc > 1 ? argv[1] : "tiny-gpt");
   if (!model) {

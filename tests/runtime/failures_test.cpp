@@ -32,7 +32,8 @@ Model nano() {
 
 /// Rank 0 alone in one pipeline, ranks 1 and 2 in another.
 Plan threeRanks() {
-  return planOf(*parseClusterShorthand("1x3:cpu"), nano(), {{2, 1, {"cpu-0/0"}, {0, 4}}, {3, 1, {"cpu-0/1", "cpu-0/2"}, {0, 2, 4}}});
+  return planOf(*parseClusterShorthand("1x3:cpu"), nano(),
+                {{2, 1, {"cpu-0/0"}, {0, 4}}, {3, 1, {"cpu-0/1", "cpu-0/2"}, {0, 2, 4}}});
 }
 
 Plan oneRank() { return planOf(*parseClusterShorthand("1x1:cpu"), nano(), {{2, 1, {"cpu-0/0"}, {0, 4}}}); }
@@ -69,7 +70,8 @@ TEST(WorkerFailure, OfOneRankIsNamedByAllOthers) {
     EXPECT_THAT(reasonOf(outcome), ::testing::StartsWith("rank 2 (cpu-0/2): ended or closed its connections"));
     EXPECT_EQ(causeOf(outcome), "peer");
     EXPECT_GE(outcome.last("failed")->at("last_step").get<int>(), 2);
-    EXPECT_LT(outcome.ended - killed, std::chrono::seconds(20)) << "a closed connection is noticed at once, not after the timeout of 30 s";
+    EXPECT_LT(outcome.ended - killed, std::chrono::seconds(20))
+        << "a closed connection is noticed at once, not after the timeout of 30 s";
   }
 }
 
@@ -92,6 +94,22 @@ TEST(WorkerFailure, OfARankThatHangsIsNoticedWithinTheDeadline) {
   }
 }
 
+TEST(WorkerFailure, IsReportedAlsoWhereTheStoreHangs) {
+  WorkerRun run({.plan = threeRanks(), .steps = kManySteps});
+  run.start();
+  ASSERT_TRUE(run.awaitStep(2, 3));
+  run.signalStore(SIGSTOP);
+  run.signal(2, SIGKILL);
+  EXPECT_TRUE(run.awaitEnd({0, 1}));
+  run.signalStore(SIGCONT);
+  const auto outcomes = run.finish();
+  for (const std::size_t rank : {0U, 1U}) {
+    EXPECT_EQ(outcomes[rank].exitStatus, 1);
+    EXPECT_EQ(causeOf(outcomes[rank]), "peer") << reasonOf(outcomes[rank]);
+  }
+  EXPECT_THAT(reasonOf(outcomes[1]), HasSubstr("rank 2 (cpu-0/2)"));
+}
+
 TEST(WorkerStart, IsRefusedWhereRanksHaveUnlikePlans) {
   Plan other = threeRanks();
   other.pipelines[1].stages[0].units.last = other.pipelines[1].stages[1].units.first = 3;
@@ -104,7 +122,8 @@ TEST(WorkerStart, IsRefusedWhereRanksHaveUnlikePlans) {
 }
 
 TEST(WorkerStart, IsRefusedWhereRanksHaveUnlikeRunsOrData) {
-  WorkerRun run({{.plan = threeRanks()}, {.plan = threeRanks(), .data = std::string(500, 'x')}, {.plan = threeRanks(), .steps = 21}});
+  WorkerRun run(
+      {{.plan = threeRanks()}, {.plan = threeRanks(), .data = std::string(500, 'x')}, {.plan = threeRanks(), .steps = 21}});
   run.start();
   for (const RankOutcome& outcome : run.finish()) {
     EXPECT_EQ(outcome.exitStatus, 1);
@@ -136,11 +155,13 @@ TEST(WorkerStart, SaysWhatIsWrongWithItsEnvironment) {
   EXPECT_THAT(reasonWith({{"WORLD_SIZE", "2"}}), HasSubstr("WORLD_SIZE: is 2, but the plan uses 1 devices"));
   EXPECT_THAT(reasonWith({{"MASTER_ADDR", ""}}), HasSubstr("MASTER_ADDR: is not set"));
   EXPECT_THAT(reasonWith({{"MASTER_PORT", "1"}}), HasSubstr("store at 127.0.0.1:1: does not answer"));
-  EXPECT_THAT(reasonWith({{"EVENKEEL_TRAIN_ADDRESS", "192.0.2.1"}}), HasSubstr("EVENKEEL_TRAIN_ADDRESS: 192.0.2.1 cannot be bound"));
+  EXPECT_THAT(reasonWith({{"EVENKEEL_TRAIN_ADDRESS", "192.0.2.1"}}),
+              HasSubstr("EVENKEEL_TRAIN_ADDRESS: 192.0.2.1 cannot be bound"));
 }
 
 TEST(WorkerStart, SaysWhatIsWrongWithItsData) {
-  EXPECT_THAT(reasonOf(outcomeOf({.plan = oneRank(), .data = "short"})), HasSubstr("has 5 bytes, fewer than the 17 of one sample"));
+  EXPECT_THAT(reasonOf(outcomeOf({.plan = oneRank(), .data = "short"})),
+              HasSubstr("has 5 bytes, fewer than the 17 of one sample"));
   Plan plan = oneRank();
   plan.model.vocab = 100;
   EXPECT_THAT(reasonOf(outcomeOf({.plan = plan})), HasSubstr("outside of the model's vocabulary of 100"));
@@ -148,7 +169,8 @@ TEST(WorkerStart, SaysWhatIsWrongWithItsData) {
 
 TEST(WorkerStart, SurvivesAnyJobFile) {
   WorkerRun run({.plan = oneRank()});
-  const std::vector<std::string> files = {"", "[]", "{\"format\":\"evenkeel.job/1\"}", std::string("\0\xff\xfe{", 4), std::string(100'000, '[')};
+  const std::vector<std::string> files = {"", "[]", "{\"format\":\"evenkeel.job/1\"}", std::string("\0\xff\xfe{", 4),
+                                          std::string(100'000, '[')};
   for (const std::string& file : files) run.startWithFile(file);
   for (const RankOutcome& outcome : run.finish()) {
     EXPECT_EQ(outcome.exitStatus, 1) << outcome.log;
@@ -207,7 +229,8 @@ TEST(WorkerProgram, PrintsItsFeatures) {
 }
 
 TEST(WorkerProgram, ExplainsItsUse) {
-  for (const char* const arguments : {"", "--job", "--store --address 127.0.0.1", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
+  for (const char* const arguments :
+       {"", "--job", "--store --address 127.0.0.1", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
     const auto [text, status] = outputOf(arguments);
     EXPECT_EQ(status, 2) << arguments;
     EXPECT_THAT(text, HasSubstr("usage: evenkeel-worker"));
@@ -224,7 +247,8 @@ TEST(WorkerProgram, EndsWithItsParent) {
     if (::fork() == 0) {
       ::dup2(input[0], STDIN_FILENO);
       ::dup2(output[1], STDOUT_FILENO);
-      ::execl(EVENKEEL_BIN_DIR "/evenkeel-worker", "evenkeel-worker", "--store", "--address", "127.0.0.1", "--ranks", "1", nullptr);
+      ::execl(EVENKEEL_BIN_DIR "/evenkeel-worker", "evenkeel-worker", "--store", "--address", "127.0.0.1", "--ranks", "1",
+              nullptr);
     }
     ::close(output[1]);
     for (;;) ::pause();

@@ -15,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 
 Json example() {
-  const Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), *modelFromArgument("tiny-gpt"), {{4, 2, {"cpu-0/0", "cpu-0/1"}, {0, 9, 18}}});
+  const Plan plan =
+      planOf(*parseClusterShorthand("1x2:cpu"), *modelFromArgument("tiny-gpt"), {{4, 2, {"cpu-0/0", "cpu-0/1"}, {0, 9, 18}}});
   return {{"format", kJobFormat},
           {"run_id", "r1"},
           {"plan", toJson(plan)},
@@ -79,11 +80,16 @@ Variables variablesOf(std::map<std::string, std::string> values) {
 }
 
 TEST(RankEnvironment, ComesFromTheUsualVariables) {
-  const std::map<std::string, std::string> good = {
-      {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"EVENKEEL_TRAIN_ADDRESS", "10.0.0.2"}};
+  const std::map<std::string, std::string> good = {{"MASTER_ADDR", "10.0.0.1"},
+                                                   {"MASTER_PORT", "29500"},
+                                                   {"RANK", "1"},
+                                                   {"WORLD_SIZE", "2"},
+                                                   {"EVENKEEL_TRAIN_ADDRESS", "10.0.0.2"}};
   const auto environment = readRankEnvironment(variablesOf(good), 2);
   ASSERT_TRUE(environment);
-  EXPECT_EQ(*environment, (RankEnvironment{.masterAddress = "10.0.0.1", .masterPort = 29500, .rank = 1, .worldSize = 2, .trainAddress = "10.0.0.2"}));
+  EXPECT_EQ(
+      *environment,
+      (RankEnvironment{.masterAddress = "10.0.0.1", .masterPort = 29500, .rank = 1, .worldSize = 2, .trainAddress = "10.0.0.2"}));
 
   const auto errorOf = [&](const std::string& name, const std::string& value, int devices = 2) {
     auto changed = good;

@@ -65,7 +65,8 @@ std::vector<Case> cases() {
       {"OneAndTwoStages", "1x3:cpu", {{3, 2, {d(1)}, {0, 6}}, {8, 3, {d(2), d(0)}, {0, 2, 6}}}},
       {"TwoPipelinesCutDifferently", "1x4:cpu", {{6, 2, {d(0), d(1)}, {0, 2, 6}}, {5, 1, {d(2), d(3)}, {0, 5, 6}}}},
       {"TwoPipelinesCutDifferentlyUntied", "1x4:cpu", {{7, 3, {d(0), d(2)}, {0, 1, 6}}, {4, 2, {d(3), d(1)}, {0, 4, 6}}}, false},
-      {"OneTwoAndThreeStages", "1x6:cpu",
+      {"OneTwoAndThreeStages",
+       "1x6:cpu",
        {{2, 1, {d(0)}, {0, 6}}, {4, 2, {d(1), d(2)}, {0, 3, 6}}, {7, 2, {d(3), d(4), d(5)}, {0, 1, 4, 6}}}},
       {"UnlikeSpeeds", "1x2:cpu@0.5,1x1:cpu", {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 2, 6}}, {5, 2, {"cpu-1/0"}, {0, 6}}}},
   };
@@ -113,7 +114,8 @@ TEST_P(Oracle, TrainsTheCurveOfOneDevice) {
   ASSERT_EQ(expected.losses.size(), kSteps);
   for (std::size_t step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(curve.losses[step], expected.losses[step], 1e-5 * expected.losses[step]) << "step " << step + 1;
-    EXPECT_NEAR(curve.gradientNorms[step], expected.gradientNorms[step], 1e-4 * expected.gradientNorms[step]) << "step " << step + 1;
+    EXPECT_NEAR(curve.gradientNorms[step], expected.gradientNorms[step], 1e-4 * expected.gradientNorms[step])
+        << "step " << step + 1;
   }
   EXPECT_NEAR(expected.losses.front(), std::log(200.0), 0.1) << "an untrained model guesses evenly among the real vocabulary";
   EXPECT_LT(expected.losses.back(), 0.7 * expected.losses.front()) << "it must have learned something to compare";

@@ -73,7 +73,8 @@ TEST(Samples, SayWhatIsWrongWithAFile) {
   EXPECT_THAT(ByteSamples::open(fileOf("short", std::string(16, 'x')), {.sequenceLength = 16}).error().text(),
               HasSubstr("has 16 bytes, fewer than the 17 of one sample"));
   EXPECT_THAT(ByteSamples::open(fileOf("empty", ""), {.sequenceLength = 16}).error().text(), HasSubstr("has 0 bytes"));
-  EXPECT_THAT(ByteSamples::open("/nowhere/text", {.sequenceLength = 16}).error().text(), HasSubstr("/nowhere/text: cannot be read: No such file"));
+  EXPECT_THAT(ByteSamples::open("/nowhere/text", {.sequenceLength = 16}).error().text(),
+              HasSubstr("/nowhere/text: cannot be read: No such file"));
   EXPECT_THAT(ByteSamples::open(::testing::TempDir(), {.sequenceLength = 16}).error().text(), HasSubstr("is no regular file"));
   std::string text(3'000'000, 'x');
   text[2'500'000] = '\xc3';

@@ -86,7 +86,8 @@ TEST(Schedule, RunsToItsEndWithFewEnoughMicroBatchesInFlight) {
   }
   const CounterRandom random(3, "schedules");
   for (std::uint64_t i = 0; i < 60; ++i) {
-    const int stages = 1 + static_cast<int>(random.below(2 * i, 40)), microBatches = 1 + static_cast<int>(random.below(2 * i + 1, 80));
+    const int stages = 1 + static_cast<int>(random.below(2 * i, 40)),
+              microBatches = 1 + static_cast<int>(random.below(2 * i + 1, 80));
     EXPECT_EQ(Simulation(stages, microBatches).run(), "") << stages << " stages, " << microBatches << " micro-batches";
   }
 }
@@ -94,9 +95,10 @@ TEST(Schedule, RunsToItsEndWithFewEnoughMicroBatchesInFlight) {
 TEST(Schedule, AlternatesOnceThePipelineIsFull) {
   using enum Action;
   EXPECT_THAT(oneForwardOneBackward({.stage = 0, .stages = 2, .microBatches = 3}),
-              ElementsAre(Instruction{Forward, 0}, Instruction{SendActivation, 0}, Instruction{Forward, 1}, Instruction{SendActivation, 1},
-                          Instruction{ReceiveGradient, 0}, Instruction{Backward, 0}, Instruction{Forward, 2}, Instruction{SendActivation, 2},
-                          Instruction{ReceiveGradient, 1}, Instruction{Backward, 1}, Instruction{ReceiveGradient, 2}, Instruction{Backward, 2}));
+              ElementsAre(Instruction{Forward, 0}, Instruction{SendActivation, 0}, Instruction{Forward, 1},
+                          Instruction{SendActivation, 1}, Instruction{ReceiveGradient, 0}, Instruction{Backward, 0},
+                          Instruction{Forward, 2}, Instruction{SendActivation, 2}, Instruction{ReceiveGradient, 1},
+                          Instruction{Backward, 1}, Instruction{ReceiveGradient, 2}, Instruction{Backward, 2}));
 }
 
 TEST(Schedule, SendsNothingWhereOneStageIsAll) {

@@ -77,7 +77,8 @@ class Textbook {
       first = job_.run.beta1 * first + (1 - job_.run.beta1) * gradient;
       second = job_.run.beta2 * second + (1 - job_.run.beta2) * gradient * gradient;
       const double steps = static_cast<double>(step) + 1;
-      const at::Tensor mean = first / (1 - std::pow(job_.run.beta1, steps)), square = second / (1 - std::pow(job_.run.beta2, steps));
+      const at::Tensor mean = first / (1 - std::pow(job_.run.beta1, steps)),
+                       square = second / (1 - std::pow(job_.run.beta2, steps));
       if (weight.dim() == 2) weight.mul_(1 - rate * job_.run.weightDecay);
       weight.sub_(rate * mean / (square.sqrt() + job_.run.epsilon));
       weight.mutable_grad() = at::Tensor();
@@ -90,21 +91,32 @@ class Textbook {
     const std::int64_t batch = job_.plan.training.globalBatch, sequence = job_.plan.training.sequenceLength;
     at::Tensor windows = at::empty({batch, sequence + 1}, at::kByte);
     for (std::int64_t i = 0; i < batch; ++i) {
-      EXPECT_TRUE(samples.read(step, i, {windows.data_ptr<std::uint8_t>() + i * (sequence + 1), static_cast<std::size_t>(sequence + 1)}));
+      EXPECT_TRUE(
+          samples.read(step, i, {windows.data_ptr<std::uint8_t>() + i * (sequence + 1), static_cast<std::size_t>(sequence + 1)}));
     }
     windows = windows.to(at::kLong);
     return {windows.narrow(1, 0, sequence), windows.narrow(1, 1, sequence)};
   }
 
   at::Tensor meanLoss(const at::Tensor& inputs_BS, const at::Tensor& targets_BS) {
-    const auto norm = [&](const std::string& name) { return NormWeights{weights_.at(name + ".weight"), weights_.at(name + ".bias")}; };
-    const auto linear = [&](const std::string& name) { return LinearWeights{weights_.at(name + ".weight"), weights_.at(name + ".bias")}; };
+    const auto norm = [&](const std::string& name) {
+      return NormWeights{weights_.at(name + ".weight"), weights_.at(name + ".bias")};
+    };
+    const auto linear = [&](const std::string& name) {
+      return LinearWeights{weights_.at(name + ".weight"), weights_.at(name + ".bias")};
+    };
     at::Tensor x_BSH = embed(inputs_BS, {weights_.at("embedding.token"), weights_.at("embedding.position")});
-    x_BSH = attention(x_BSH, {.norm = norm("layer.0.norm1"), .query = linear("layer.0.attention.query"), .key = linear("layer.0.attention.key"),
-                              .value = linear("layer.0.attention.value"), .projection = linear("layer.0.attention.projection"),
-                              .heads = 2, .kvHeads = 2, .headDim = 8});
+    x_BSH = attention(x_BSH, {.norm = norm("layer.0.norm1"),
+                              .query = linear("layer.0.attention.query"),
+                              .key = linear("layer.0.attention.key"),
+                              .value = linear("layer.0.attention.value"),
+                              .projection = linear("layer.0.attention.projection"),
+                              .heads = 2,
+                              .kvHeads = 2,
+                              .headDim = 8});
     x_BSH = mlp(x_BSH, {norm("layer.0.norm2"), linear("layer.0.mlp.fc1"), linear("layer.0.mlp.fc2")});
-    const at::Tensor sum = sumOfTokenLosses(x_BSH, targets_BS, {norm("head.norm"), weights_.at("embedding.token"), job_.plan.model.vocab});
+    const at::Tensor sum =
+        sumOfTokenLosses(x_BSH, targets_BS, {norm("head.norm"), weights_.at("embedding.token"), job_.plan.model.vocab});
     return sum / static_cast<double>(targets_BS.numel());
   }
 

@@ -18,7 +18,8 @@ namespace {
 at::Tensor randomTensor(at::IntArrayRef shape, const std::string& name, double scale = 0.5) {
   at::Tensor tensor = at::empty(shape, at::kDouble);
   const CounterRandom random(1, name);
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data_ptr<double>()[i] = scale * random.normal(static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < tensor.numel(); ++i)
+    tensor.data_ptr<double>()[i] = scale * random.normal(static_cast<std::uint64_t>(i));
   return tensor;
 }
 
@@ -50,7 +51,9 @@ Row plainLinear(const Row& x, const LinearWeights& weights) {
   return y;
 }
 
-NormWeights randomNorm(std::int64_t hidden, const std::string& name) { return {randomTensor({hidden}, name + "w") + 1.0, randomTensor({hidden}, name + "b")}; }
+NormWeights randomNorm(std::int64_t hidden, const std::string& name) {
+  return {randomTensor({hidden}, name + "w") + 1.0, randomTensor({hidden}, name + "b")};
+}
 LinearWeights randomLinear(std::int64_t out, std::int64_t in, const std::string& name) {
   return {randomTensor({out, in}, name + "w"), randomTensor({out}, name + "b")};
 }
@@ -91,7 +94,8 @@ std::vector<Row> plainAttention(const std::vector<Row>& x, const AttentionWeight
         total += shares.back();
       }
       for (std::size_t seen = 0; seen <= t; ++seen) {
-        for (std::size_t i = 0; i < width; ++i) context[head * width + i] += shares[seen] / total * values[seen][shared * width + i];
+        for (std::size_t i = 0; i < width; ++i)
+          context[head * width + i] += shares[seen] / total * values[seen][shared * width + i];
       }
     }
     Row out = plainLinear(context, weights.projection);
@@ -111,14 +115,16 @@ TEST(Units, AttentionSeesWhatCameBeforeOnly) {
       for (std::int64_t t = 0; t < kSequence; ++t) x.push_back(rowOf(x_BSH, b * kSequence + t));
       const std::vector<Row> expected = plainAttention(x, weights);
       for (std::int64_t t = 0; t < kSequence; ++t) {
-        EXPECT_THAT(rowOf(y_BSH, b * kSequence + t), ::testing::Pointwise(::testing::DoubleNear(1e-6), expected[static_cast<std::size_t>(t)]));
+        EXPECT_THAT(rowOf(y_BSH, b * kSequence + t),
+                    ::testing::Pointwise(::testing::DoubleNear(1e-6), expected[static_cast<std::size_t>(t)]));
       }
     }
   }
 }
 
 TEST(Units, MlpAddsToItsInput) {
-  const MlpWeights weights{.norm = randomNorm(kHidden, "n"), .fc1 = randomLinear(8, kHidden, "1"), .fc2 = randomLinear(kHidden, 8, "2")};
+  const MlpWeights weights{
+      .norm = randomNorm(kHidden, "n"), .fc1 = randomLinear(8, kHidden, "1"), .fc2 = randomLinear(kHidden, 8, "2")};
   const at::Tensor x_BSH = randomTensor({kBatch, kSequence, kHidden}, "x");
   const at::Tensor y_BSH = mlp(x_BSH, weights).contiguous();
   for (std::int64_t t = 0; t < kBatch * kSequence; ++t) {
@@ -142,7 +148,8 @@ TEST(Units, EmbeddingAddsTokenAndPosition) {
 }
 
 TEST(Units, HeadLeavesPaddedVocabularyOut) {
-  const HeadWeights weights{.norm = randomNorm(kHidden, "n"), .token_VH = randomTensor({8, kHidden}, "t").requires_grad_(), .vocab = 5};
+  const HeadWeights weights{
+      .norm = randomNorm(kHidden, "n"), .token_VH = randomTensor({8, kHidden}, "t").requires_grad_(), .vocab = 5};
   const at::Tensor x_BSH = randomTensor({kBatch, kSequence, kHidden}, "x");
   const at::Tensor targets_BS = at::arange(kBatch * kSequence, at::kLong).remainder(5).view({kBatch, kSequence});
   const at::Tensor loss = sumOfTokenLosses(x_BSH, targets_BS, weights);
@@ -161,16 +168,32 @@ TEST(Units, HeadLeavesPaddedVocabularyOut) {
 
 TEST(Units, HaveTheGradientsOfFiniteDifferences) {
   AttentionWeights attentionWeights = randomAttention(4, 2, 2);
-  MlpWeights mlpWeights{.norm = randomNorm(kHidden, "m"), .fc1 = randomLinear(8, kHidden, "1"), .fc2 = randomLinear(kHidden, 8, "2")};
+  MlpWeights mlpWeights{
+      .norm = randomNorm(kHidden, "m"), .fc1 = randomLinear(8, kHidden, "1"), .fc2 = randomLinear(kHidden, 8, "2")};
   EmbeddingWeights embedding{randomTensor({8, kHidden}, "t"), randomTensor({kSequence, kHidden}, "o")};
   const HeadWeights head{.norm = randomNorm(kHidden, "h"), .token_VH = embedding.token_VH, .vocab = 7};  // tied
   const at::Tensor tokens_BS = at::arange(kBatch * kSequence, at::kLong).remainder(7).view({kBatch, kSequence});
-  const auto loss = [&] { return sumOfTokenLosses(mlp(attention(embed(tokens_BS, embedding), attentionWeights), mlpWeights), 6 - tokens_BS, head); };
-  const std::vector<at::Tensor> weights = {
-      embedding.token_VH, embedding.position_CH, attentionWeights.norm.weight_H, attentionWeights.norm.bias_H, attentionWeights.query.weight_OI,
-      attentionWeights.query.bias_O, attentionWeights.key.weight_OI, attentionWeights.value.weight_OI, attentionWeights.value.bias_O,
-      attentionWeights.projection.weight_OI, attentionWeights.projection.bias_O, mlpWeights.norm.weight_H, mlpWeights.fc1.weight_OI,
-      mlpWeights.fc1.bias_O, mlpWeights.fc2.weight_OI, mlpWeights.fc2.bias_O, head.norm.weight_H, head.norm.bias_H};
+  const auto loss = [&] {
+    return sumOfTokenLosses(mlp(attention(embed(tokens_BS, embedding), attentionWeights), mlpWeights), 6 - tokens_BS, head);
+  };
+  const std::vector<at::Tensor> weights = {embedding.token_VH,
+                                           embedding.position_CH,
+                                           attentionWeights.norm.weight_H,
+                                           attentionWeights.norm.bias_H,
+                                           attentionWeights.query.weight_OI,
+                                           attentionWeights.query.bias_O,
+                                           attentionWeights.key.weight_OI,
+                                           attentionWeights.value.weight_OI,
+                                           attentionWeights.value.bias_O,
+                                           attentionWeights.projection.weight_OI,
+                                           attentionWeights.projection.bias_O,
+                                           mlpWeights.norm.weight_H,
+                                           mlpWeights.fc1.weight_OI,
+                                           mlpWeights.fc1.bias_O,
+                                           mlpWeights.fc2.weight_OI,
+                                           mlpWeights.fc2.bias_O,
+                                           head.norm.weight_H,
+                                           head.norm.bias_H};
   for (const at::Tensor& weight : weights) weight.requires_grad_();
   loss().backward();
   constexpr double kStep = 1e-5;
@@ -185,7 +208,8 @@ TEST(Units, HaveTheGradientsOfFiniteDifferences) {
       const double below = loss().item<double>();
       values[i] = kept;
       // The loss is summed over single tokens in double precision; what is left is the error of the differences.
-      EXPECT_NEAR(weights[w].grad().data_ptr<double>()[i], (above - below) / (2 * kStep), 1e-5) << "weight " << w << ", element " << i;
+      EXPECT_NEAR(weights[w].grad().data_ptr<double>()[i], (above - below) / (2 * kStep), 1e-5)
+          << "weight " << w << ", element " << i;
     }
   }
 }
@@ -205,7 +229,8 @@ Model smallModel() {
 
 TEST(Parameters, StartTheSameUnderEveryPlan) {
   const Plan whole = planOf(*parseClusterShorthand("1x1:cpu"), smallModel(), {{1, 1, {"cpu-0/0"}, {0, 6}}});
-  const Plan cut = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(), {{1, 1, {"cpu-0/2"}, {0, 6}}, {1, 1, {"cpu-0/1", "cpu-0/0"}, {0, 2, 6}}});
+  const Plan cut = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(),
+                          {{1, 1, {"cpu-0/2"}, {0, 6}}, {1, 1, {"cpu-0/1", "cpu-0/0"}, {0, 2, 6}}});
   const Parameters alone(blockMap(whole), 0, 5);
   for (int rank = 0; rank < 3; ++rank) {
     const BlockMap map = blockMap(cut);

@@ -19,7 +19,11 @@ struct Told {
   WaitWatch::Rules rules(Seconds longAfter, Seconds stuckAfter) {
     return {.longAfter = longAfter,
             .stuckAfter = stuckAfter,
-            .onLong = [this](const Ranks& ranks) { peers = ranks; isLong.release(); },
+            .onLong =
+                [this](const Ranks& ranks) {
+                  peers = ranks;
+                  isLong.release();
+                },
             .onLongOver = [this] { isOver.release(); },
             .onStuck = [this](const Ranks&) { isStuck.release(); }};
   }

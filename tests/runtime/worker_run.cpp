@@ -27,12 +27,9 @@ Json jobJson(const JobText& job, const std::filesystem::path& data) {
   run.learningRate.warmupSteps = 3;
   run.learningRate.peak = job.learningRate;
   run.weightDecay = job.weightDecay;
-  return {{"format", "evenkeel.job/1"},
-          {"run_id", "test"},
-          {"plan", toJson(job.plan)},
-          {"run", toJson(run)},
-          {"data", {{"train", data.string()}}},
-          {"timeouts", {{"peer_s", job.peerSeconds}, {"start_s", job.startSeconds}}}};
+  return {{"format", "evenkeel.job/1"},         {"run_id", "test"},
+          {"plan", toJson(job.plan)},           {"run", toJson(run)},
+          {"data", {{"train", data.string()}}}, {"timeouts", {{"peer_s", job.peerSeconds}, {"start_s", job.startSeconds}}}};
 }
 
 std::vector<std::string> environmentWith(const WorkerRun::Environment& changes) {
@@ -60,7 +57,8 @@ const std::string& trainingText() {
   static const std::string text = [] {
     std::string lines;
     for (int i = 0; i < 400; ++i) {
-      lines += "Line " + std::to_string(i) + ": " + std::to_string(i % 7) + " ships sail on an even keel, " + std::to_string(i * i % 11) + " drift.\n";
+      lines += "Line " + std::to_string(i) + ": " + std::to_string(i % 7) + " ships sail on an even keel, " +
+               std::to_string(i * i % 11) + " drift.\n";
     }
     return lines;
   }();
@@ -124,10 +122,14 @@ std::filesystem::path WorkerRun::jobFile(std::size_t rank) const {
 
 void WorkerRun::start(const std::map<int, Environment>& changes) {
   for (int rank = 0; rank < ranks_; ++rank) {
-    Environment environment = {{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(storePort_)},
-                               {"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(ranks_)},
-                               {"LOCAL_RANK", std::to_string(rank)}, {"LOCAL_WORLD_SIZE", std::to_string(ranks_)},
-                               {"NODE_RANK", "0"}, {"EVENKEEL_TRAIN_ADDRESS", "127.0.0.1"}};
+    Environment environment = {{"MASTER_ADDR", "127.0.0.1"},
+                               {"MASTER_PORT", std::to_string(storePort_)},
+                               {"RANK", std::to_string(rank)},
+                               {"WORLD_SIZE", std::to_string(ranks_)},
+                               {"LOCAL_RANK", std::to_string(rank)},
+                               {"LOCAL_WORLD_SIZE", std::to_string(ranks_)},
+                               {"NODE_RANK", "0"},
+                               {"EVENKEEL_TRAIN_ADDRESS", "127.0.0.1"}};
 #if defined(__x86_64__)
     // Matrices this small need no fast kernels: a worker that asks for better ones loads its libraries twice.
     environment["OPENBLAS_CORETYPE"] = "Prescott";
@@ -237,6 +239,8 @@ bool WorkerRun::awaitEnd(const std::vector<int>& ranks) {
 }
 
 void WorkerRun::signal(int rank, int number) { ::kill(processes_.at(static_cast<std::size_t>(rank)).pid, number); }
+
+void WorkerRun::signalStore(int number) { ::kill(store_.pid, number); }
 
 std::vector<RankOutcome> WorkerRun::finish(std::chrono::seconds limit) {
   const auto never = [] { return false; };

@@ -61,6 +61,7 @@ class WorkerRun {
   /// Returns once these ranks have ended; false: 100 s passed.
   [[nodiscard]] bool awaitEnd(const std::vector<int>& ranks);
   void signal(int rank, int number);
+  void signalStore(int number);
   /// Waits for all ranks; what still runs after `limit` is killed and says so in its log.
   std::vector<RankOutcome> finish(std::chrono::seconds limit = std::chrono::seconds(100));
 

@@ -40,14 +40,17 @@ class PrivateSshd {
 
   /// Keeps its files in `directory` (must exist). `environment` is set for every command, for example XDG_DATA_HOME; values
   /// must hold neither spaces nor quotes.
-  explicit PrivateSshd(std::filesystem::path directory, const std::map<std::string, std::string>& environment = {}) : directory_(std::move(directory)) {
+  explicit PrivateSshd(std::filesystem::path directory, const std::map<std::string, std::string>& environment = {})
+      : directory_(std::move(directory)) {
     std::filesystem::create_directories("/run/sshd");
     makeKey(hostKey());
     makeKey(identity());
     std::filesystem::copy_file(identity() + ".pub", file("authorized_keys"));
     std::ofstream config(file("sshd_config"));
-    config << "HostKey \"" << hostKey() << "\"\nAuthorizedKeysFile \"" << file("authorized_keys") << "\"\nPidFile none\nStrictModes no\nUsePAM no\n"
-           << "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxSessions 20\nLogLevel VERBOSE\n";
+    config
+        << "HostKey \"" << hostKey() << "\"\nAuthorizedKeysFile \"" << file("authorized_keys")
+        << "\"\nPidFile none\nStrictModes no\nUsePAM no\n"
+        << "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxSessions 20\nLogLevel VERBOSE\n";
     if (!environment.empty()) config << "SetEnv";
     for (const auto& [name, value] : environment) config << " " << name << "=" << value;
     config << "\n";
@@ -69,8 +72,8 @@ class PrivateSshd {
   PrivateSshd& operator=(const PrivateSshd&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] std::string identity() const { return file("client key"); }       // the private key that it lets in
-  [[nodiscard]] std::string knownHosts() const { return file("known hosts"); }    // holds its host key
+  [[nodiscard]] std::string identity() const { return file("client key"); }     // the private key that it lets in
+  [[nodiscard]] std::string knownHosts() const { return file("known hosts"); }  // holds its host key
   [[nodiscard]] std::string hostKey() const { return file("host key"); }
   [[nodiscard]] std::string file(const std::string& name) const { return (directory_ / name).string(); }
   [[nodiscard]] int connectionsSoFar() const {
@@ -151,7 +154,8 @@ class PrivateSshd {
         silent.push_back(connection);
         continue;
       }
-      if (!refuses_) servers_.push_back(start({"/usr/sbin/sshd", "-i", "-f", file("sshd_config"), "-E", file("sshd.log")}, connection));
+      if (!refuses_)
+        servers_.push_back(start({"/usr/sbin/sshd", "-i", "-f", file("sshd_config"), "-E", file("sshd.log")}, connection));
       ::close(connection);
     }
     for (const int connection : silent) ::close(connection);

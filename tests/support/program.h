@@ -18,34 +18,9 @@
 #include <vector>
 
 #include "core/base/json.h"
-
-extern char** environ;  // NOLINT: POSIX's own name
+#include "tests/support/temporary_directory.h"
 
 namespace evenkeel {
-
-/// A folder of its own under the system's temporary one, removed at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "evenkeel-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data()) != nullptr ? pattern : std::string();
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  std::string file(const std::string& name, std::string_view text) const {
-    const auto written = writeFileAtomically(path_ / name, text);
-    EXPECT_TRUE(written.ok());
-    return (path_ / name).string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What a program did: exit code (128 + signal if one killed it, 124 if the deadline did), stdout, stderr.
 struct ProgramResult {
@@ -167,10 +142,10 @@ class Cli {
     all["XDG_CACHE_HOME"] = (home_.path() / "cache").string();
     return all;
   }
-  [[nodiscard]] const TemporaryFolder& folder() const { return home_; }
+  [[nodiscard]] const TemporaryDirectory& folder() const { return home_; }
 
  private:
-  TemporaryFolder home_;
+  TemporaryDirectory home_;
   std::map<std::string, std::string> more_;
 };
 

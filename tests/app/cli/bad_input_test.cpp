@@ -60,7 +60,7 @@ TEST(BadInput, InAClusterShorthandIsNamed) {
 // DeepSpeed #2612: a missing hostfile trained locally (field-faults).
 TEST(BadInput, InAFileIsNamedWithFileAndPlace) {
   const Cli cli;
-  const TemporaryFolder& folder = cli.folder();
+  const TemporaryDirectory& folder = cli.folder();
   const std::string broken = folder.file("broken.json", "{\n  \"format\": \"evenkeel.cluster/1\",\n  \"nodes\": [}\n");
   const std::string binary = folder.file("binary.json", std::string("\x7f""ELF\0\0\0", 7));
   const std::string empty = folder.file("empty.json", "");
@@ -98,7 +98,7 @@ TEST(BadInput, OfACommandOnARunIsNamed) {
 
 TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
   const Cli cli;
-  const TemporaryFolder& folder = cli.folder();
+  const TemporaryDirectory& folder = cli.folder();
   const std::string plan = (folder.path() / "plan.json").string();
   ASSERT_EQ(cli.run({"plan", "--cluster", "1x2:cpu", "--model", "tiny-gpt", "--global-batch", "5", "--out", plan}).exitCode, 0);
   const std::string empty = folder.file("empty.txt", "");

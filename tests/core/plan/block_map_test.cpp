@@ -52,7 +52,8 @@ Plan randomPlan(std::uint64_t seed) {
     }
     plan.pipelines.push_back(std::move(pipeline));
   }
-  plan.training = {.sequenceLength = 4, .globalBatch = 4 * static_cast<std::int64_t>(plan.pipelines.size()), .precision = Precision::Fp32};
+  plan.training = {
+      .sequenceLength = 4, .globalBatch = 4 * static_cast<std::int64_t>(plan.pipelines.size()), .precision = Precision::Fp32};
   return plan;
 }
 
@@ -80,21 +81,26 @@ TEST(BlockMap, GivesEveryElementItsHoldersAndNoElementTwice) {
     for (std::size_t t = 0; t < map.tensors.size(); ++t) {
       const TensorSpec& tensor = map.tensors[t];
       const std::int64_t length = tensor.shape[tensor.split == TpSplit::Columns ? 1 : 0];
+      std::vector<int> ranks;  // with a unit that uses the tensor
+      for (std::size_t r = 0; r < places.size(); ++r) {
+        const UnitRange units = plan.pipelines[places[r].pipeline].stages[places[r].stage].units;
+        for (int unit = units.first; unit < units.last; ++unit) {
+          const auto tensors = tensorsOf(plan.model, unit);
+          if (std::ranges::count(tensors, tensor.name, &TensorSpec::name) == 0) continue;
+          ranks.push_back(static_cast<int>(r));
+          break;
+        }
+      }
       std::int64_t next = 0, elements = 0;
       for (const Block& block : map.blocks) {
         if (block.tensor != t) continue;
         elements += block.elements;
         for (std::int64_t index = block.range.first; index < block.range.last; ++index, ++next) {
           std::vector<int> holders;
-          for (std::size_t r = 0; r < places.size(); ++r) {
-            const Stage& stage = plan.pipelines[places[r].pipeline].stages[places[r].stage];
-            bool holds = false;
-            for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
-              const auto tensors = tensorsOf(plan.model, unit);
-              const bool isHere = std::ranges::any_of(tensors, [&](const TensorSpec& one) { return one.name == tensor.name; });
-              holds = holds || (isHere && needs(plan.model, tensor, stage.tp, places[r].shard, index));
-            }
-            if (holds) holders.push_back(static_cast<int>(r));
+          for (const int rank : ranks) {
+            const RankPlace& place = places[static_cast<std::size_t>(rank)];
+            const int tp = plan.pipelines[place.pipeline].stages[place.stage].tp;
+            if (needs(plan.model, tensor, tp, place.shard, index)) holders.push_back(rank);
           }
           EXPECT_EQ(map.holderSets[block.holderSet], holders) << "seed " << seed << ", " << tensor.name << " " << index;
         }
@@ -135,7 +141,8 @@ TEST(BlockMap, PacksWhatIsSummedTogetherWithoutGapsInTheSameOrderOnAllRanks) {
 
 TEST(BlockMap, MakesATiedEmbeddingOneTensorWithHoldersAtBothEnds) {
   // Megatron-LM #7452: sums across groups went wrong where tied embeddings met other parallelisms.
-  const Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(true), {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 3, 6}}, {1, 1, {"cpu-0/2"}, {0, 6}}});
+  const Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(true),
+                           {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 3, 6}}, {1, 1, {"cpu-0/2"}, {0, 6}}});
   const BlockMap map = blockMap(plan);
   ASSERT_EQ(map.tensors[0].name, "embedding.token");
   const auto block = std::ranges::find(map.blocks, std::size_t{0}, &Block::tensor);
@@ -145,15 +152,18 @@ TEST(BlockMap, MakesATiedEmbeddingOneTensorWithHoldersAtBothEnds) {
 }
 
 TEST(BlockMap, CutsATensorWhereAnyPipelineCutsIt) {
-  Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(false), {{2, 1, {"cpu-0/0"}, {0, 6}}, {1, 1, {"cpu-0/1"}, {0, 6}}});
+  Plan plan =
+      planOf(*parseClusterShorthand("1x3:cpu"), smallModel(false), {{2, 1, {"cpu-0/0"}, {0, 6}}, {1, 1, {"cpu-0/1"}, {0, 6}}});
   plan.pipelines[1].stages[0].tp = 2;
   plan.pipelines[1].stages[0].devices.push_back({0, 2});
   const BlockMap map = blockMap(plan);
   std::vector<std::pair<SliceRange, std::vector<int>>> blocks;
   for (const Block& block : map.blocks) {
-    if (map.tensors[block.tensor].name == "layer.0.mlp.fc1.weight") blocks.emplace_back(block.range, map.holderSets[block.holderSet]);
+    if (map.tensors[block.tensor].name == "layer.0.mlp.fc1.weight")
+      blocks.emplace_back(block.range, map.holderSets[block.holderSet]);
   }
-  EXPECT_THAT(blocks, ElementsAre(std::pair(SliceRange{0, 8}, std::vector{0, 1}), std::pair(SliceRange{8, 16}, std::vector{0, 2})));
+  EXPECT_THAT(blocks,
+              ElementsAre(std::pair(SliceRange{0, 8}, std::vector{0, 1}), std::pair(SliceRange{8, 16}, std::vector{0, 2})));
 }
 
 TEST(BlockMap, NeedsNoSyncWhereOnePipelineHoldsEverythingOnce) {
@@ -163,8 +173,10 @@ TEST(BlockMap, NeedsNoSyncWhereOnePipelineHoldsEverythingOnce) {
 }
 
 TEST(RankPlaces, FollowTheSortedDevices) {
-  const Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(false), {{2, 1, {"cpu-0/2", "cpu-0/0"}, {0, 3, 6}}, {1, 1, {"cpu-0/1"}, {0, 6}}});
-  EXPECT_THAT(rankPlaces(plan), ElementsAre(RankPlace{.pipeline = 0, .stage = 1}, RankPlace{.pipeline = 1, .stage = 0}, RankPlace{.pipeline = 0, .stage = 0}));
+  const Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(false),
+                           {{2, 1, {"cpu-0/2", "cpu-0/0"}, {0, 3, 6}}, {1, 1, {"cpu-0/1"}, {0, 6}}});
+  EXPECT_THAT(rankPlaces(plan), ElementsAre(RankPlace{.pipeline = 0, .stage = 1}, RankPlace{.pipeline = 1, .stage = 0},
+                                            RankPlace{.pipeline = 0, .stage = 0}));
 }
 
 }  // namespace

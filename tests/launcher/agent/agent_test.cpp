@@ -47,7 +47,8 @@ class OneNode {
                 {"timeouts", {{"peer_s", 5}, {"start_s", 30}}}};
   }
   ~OneNode() {
-    if (std::filesystem::exists(path() / kAgentFile)) [[maybe_unused]] const auto stopped = agent({"stop"});
+    if (std::filesystem::exists(path() / kAgentFile)) [[maybe_unused]]
+      const auto stopped = agent({"stop"});
   }
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
@@ -132,7 +133,9 @@ void awaitEnd(const std::vector<int>& pids) {
   }
 }
 
-bool isStep(const Json& record, int rank, int step) { return record["event"] == "step" && record["rank"] == rank && record["step"] == step; }
+bool isStep(const Json& record, int rank, int step) {
+  return record["event"] == "step" && record["rank"] == rank && record["step"] == step;
+}
 
 TEST(Agent, SaysItsVersion) {
   LocalHost host("here");
@@ -227,7 +230,8 @@ TEST(Agent, KillsAWorkerThatIgnoresTerm) {
 
 TEST(Agent, RepeatsTheReasonThatAWorkerGives) {
   OneNode node(2, 1000);
-  node.fake() = {{"0", {{"hang_at", 3}}}, {"1", {{"fail_at", {{"step", 3}, {"reason", "out of memory: 3 GiB"}, {"cause", "own"}}}}}};
+  node.fake() = {{"0", {{"hang_at", 3}}},
+                 {"1", {{"fail_at", {{"step", 3}, {"reason", "out of memory: 3 GiB"}, {"cause", "own"}}}}}};
   ASSERT_TRUE(node.start().ending.wasGood());
   const auto failures = only(node.follow(), "failed");
   ASSERT_EQ(failures.size(), 1U);
@@ -255,7 +259,8 @@ TEST(Agent, LetsTheCulpritSpeakAfterAVictim) {
 
 TEST(Agent, EndsARunWhoseOnlyFailureIsAVictim) {
   OneNode node(2, 1000);
-  node.fake() = {{"0", {{"fail_at", {{"step", 3}, {"reason", "rank 5 fell silent"}, {"cause", "peer"}}}}}, {"1", {{"hang_at", 3}}}};
+  node.fake() = {{"0", {{"fail_at", {{"step", 3}, {"reason", "rank 5 fell silent"}, {"cause", "peer"}}}}},
+                 {"1", {{"hang_at", 3}}}};
   ASSERT_TRUE(node.start().ending.wasGood());
   const auto records = node.follow();
   EXPECT_EQ(only(records, "failed").size(), 1U);
@@ -365,14 +370,17 @@ TEST(Agent, DoesNotTouchAReusedPid) {
   node.follow();
   LocalHost host("here");
   std::stop_source stop;
-  const auto otherProcess = followLines(host, {.argv = {"sh", "-c", "echo $$; exec sleep 600"}}, [&](std::string_view line) {
-    Json record = node.record();
-    record["pid"] = std::stoi(std::string(line));  // the pid of the agent, some time later
-    std::ofstream(node.path() / kAgentFile) << record.dump();
-    EXPECT_EQ(Json::parse(node.agent({"stop"}).out)["stopped"], true);
-    EXPECT_TRUE(startTimeOf(record["pid"].get<int>()).has_value()) << "someone else's process was killed";
-    stop.request_stop();
-  }, stop.get_token());
+  const auto otherProcess = followLines(
+      host, {.argv = {"sh", "-c", "echo $$; exec sleep 600"}},
+      [&](std::string_view line) {
+        Json record = node.record();
+        record["pid"] = std::stoi(std::string(line));  // the pid of the agent, some time later
+        std::ofstream(node.path() / kAgentFile) << record.dump();
+        EXPECT_EQ(Json::parse(node.agent({"stop"}).out)["stopped"], true);
+        EXPECT_TRUE(startTimeOf(record["pid"].get<int>()).has_value()) << "someone else's process was killed";
+        stop.request_stop();
+      },
+      stop.get_token());
   EXPECT_EQ(otherProcess.error().code, Error::Code::Cancelled);
 }
 

@@ -74,7 +74,8 @@ TEST(CopyFiles, PutsWhatIsMissingOrDamaged) {
 TEST(PackData, JoinsFilesInAnOrderThatDoesNotDependOnTheDisk) {
   const TemporaryDirectory directory;
   const fs::path folder = directory.path() / "text";
-  for (const char* name : {"b.txt", "a.txt", "sub/c.txt", "Z.txt", ".git/objects/x", ".hidden"}) write(folder / name, std::string(name) + "\n");
+  for (const char* name : {"b.txt", "a.txt", "sub/c.txt", "Z.txt", ".git/objects/x", ".hidden"})
+    write(folder / name, std::string(name) + "\n");
   fs::create_symlink(folder / "a.txt", folder / "link.txt");
   fs::create_directory_symlink(folder, folder / "loop");
   const auto packed = packData({folder, folder / "b.txt"}, directory.path() / "cache");
@@ -97,7 +98,8 @@ TEST(PackData, NamesWhatIsMissingOrEmpty) {
   fs::create_directory(directory.path() / "folder");
   const fs::path cache = directory.path() / "cache";
   EXPECT_THAT(packData({}, cache).error().text(), HasSubstr("no training text is named"));
-  EXPECT_THAT(packData({directory.path() / "nothing"}, cache).error().text(), AllOf(HasSubstr("nothing: no such file"), HasSubstr("--data")));
+  EXPECT_THAT(packData({directory.path() / "nothing"}, cache).error().text(),
+              AllOf(HasSubstr("nothing: no such file"), HasSubstr("--data")));
   EXPECT_THAT(packData({directory.path() / "empty"}, cache).error().text(), HasSubstr("is empty"));
   EXPECT_THAT(packData({directory.path() / "folder"}, cache).error().text(), HasSubstr("holds no files"));
   EXPECT_THAT(packData({"/dev/null"}, cache).error().text(), HasSubstr("neither a file nor a folder"));
@@ -122,7 +124,9 @@ TEST(Probe, TellsWhereThingsGoAndWhatTheMachineIs) {
 }
 
 TEST(Probe, RefusesANodeWithoutAHome) {
-  FakeHost host("b3", [](const Command& command, std::stop_token) -> Result<Ending> { return FakeHost::reply(command, "data=/.local\ncache=\n"); });
+  FakeHost host("b3", [](const Command& command, std::stop_token) -> Result<Ending> {
+    return FakeHost::reply(command, "data=/.local\ncache=\n");
+  });
   EXPECT_THAT(probe(host, kLimit).error().text(), HasSubstr("b3: has no home directory"));
 }
 
@@ -137,9 +141,14 @@ TEST(TryPrograms, ReturnsWhatTheWorkerPrints) {
 }
 
 TEST(ExplainFailure, SaysInWordsWhatANodeLacks) {
-  const auto said = [](const std::string& err, int status) { return explainFailure("b3", "evenkeel-worker", {.ending = {.exitStatus = status}, .err = err}).text(); };
-  EXPECT_THAT(said("evenkeel-worker: error while loading shared libraries: libtorch.so.1.13: cannot open shared object file: No such file", 127),
-              HasSubstr("b3: lacks the library libtorch.so.1.13"));
+  const auto said = [](const std::string& err, int status) {
+    return explainFailure("b3", "evenkeel-worker", {.ending = {.exitStatus = status}, .err = err}).text();
+  };
+  EXPECT_THAT(
+      said(
+          "evenkeel-worker: error while loading shared libraries: libtorch.so.1.13: cannot open shared object file: No such file",
+          127),
+      HasSubstr("b3: lacks the library libtorch.so.1.13"));
   EXPECT_THAT(said("evenkeel-worker: /lib/libc.so.6: version `GLIBC_2.38' not found (required by evenkeel-worker)", 1),
               HasSubstr("too old a system for evenkeel-worker: it needs GLIBC_2.38"));
   EXPECT_THAT(said("sh: 1: evenkeel-worker: Exec format error", 126), HasSubstr("another architecture"));

@@ -22,15 +22,26 @@ RunRecord someRun(const std::string& id, double created = 100) {
   RunRecord run{.id = id, .created = created, .worldSize = 2};
   run.plan = {{"format", "evenkeel.plan/1"}};
   run.run = {{"steps", 3}};
-  run.nodes = {{.name = "a", .ssh = {.host = "h", .port = 2222, .user = "u", .identity = "/k", .knownHosts = "/h"}, .directory = "/d", .agent = "/a", .rankCount = 2}};
+  run.nodes = {{.name = "a",
+                .ssh = {.host = "h", .port = 2222, .user = "u", .identity = "/k", .knownHosts = "/h"},
+                .directory = "/d",
+                .agent = "/a",
+                .rankCount = 2}};
   run.timeouts.reconnect = std::chrono::milliseconds(1234);
   run.predictedIterationMs = 12.5;
   return run;
 }
 
 Json step(std::int64_t seq, int rank, std::int64_t number, const Json& loss) {
-  return {{"seq", seq},   {"time", 1.0 * static_cast<double>(seq)}, {"rank", rank}, {"event", "step"}, {"step", number}, {"loss", loss}, {"tokens", 1000},
-          {"iteration_ms", 100.0 + rank}, {"peak_bytes", 10 + number}};
+  return {{"seq", seq},
+          {"time", 1.0 * static_cast<double>(seq)},
+          {"rank", rank},
+          {"event", "step"},
+          {"step", number},
+          {"loss", loss},
+          {"tokens", 1000},
+          {"iteration_ms", 100.0 + rank},
+          {"peak_bytes", 10 + number}};
 }
 
 TEST(RunHistory, KeepsARunAsItWas) {
@@ -39,7 +50,8 @@ TEST(RunHistory, KeepsARunAsItWas) {
     auto history = RunHistory::open(directory.path() / "runs.sqlite");
     ASSERT_TRUE(history) << history.error().text();
     ASSERT_TRUE((*history)->add(someRun("r1")));
-    ASSERT_TRUE((*history)->setState("r1", JobState::Failed, JobFailure{.rank = 1, .node = "a", .reason = "it's \"q\" größe", .lastStep = 4}));
+    ASSERT_TRUE((*history)->setState("r1", JobState::Failed,
+                                     JobFailure{.rank = 1, .node = "a", .reason = "it's \"q\" größe", .lastStep = 4}));
   }
   auto history = RunHistory::open(directory.path() / "runs.sqlite");
   ASSERT_TRUE(history);
@@ -61,7 +73,8 @@ TEST(RunHistory, CountsARecordOnceHoweverOftenItComes) {
   const TemporaryDirectory directory;
   auto history = RunHistory::open(directory.path() / "h");
   ASSERT_TRUE((*history)->add(someRun("r1")));
-  const std::vector<Json> records{step(1, 0, 1, 6.0), step(2, 1, 1, 6.0), step(3, 0, 2, nullptr), step(4, 1, 2, nullptr), step(5, 0, 3, 4.0)};
+  const std::vector<Json> records{step(1, 0, 1, 6.0), step(2, 1, 1, 6.0), step(3, 0, 2, nullptr), step(4, 1, 2, nullptr),
+                                  step(5, 0, 3, 4.0)};
   ASSERT_TRUE((*history)->append("r1", 0, records));
   ASSERT_TRUE((*history)->append("r1", 0, records));
   EXPECT_EQ(*(*history)->lastSeq("r1", 0), 5);
@@ -117,7 +130,8 @@ TEST(RunHistory, RefusesADamagedOrNewerFile) {
     auto newer = Database::open(directory.path() / "newer");
     ASSERT_TRUE(newer && newer->execute("PRAGMA user_version = 7"));
   }
-  EXPECT_THAT(RunHistory::open(directory.path() / "newer").error().text(), HasSubstr("written by a newer Evenkeel (schema 7; this one knows 1)"));
+  EXPECT_THAT(RunHistory::open(directory.path() / "newer").error().text(),
+              HasSubstr("written by a newer Evenkeel (schema 7; this one knows 1)"));
   EXPECT_THAT(RunHistory::open(directory.path() / "no" / "folder").error().text(), HasSubstr("No such file or directory"));
 }
 

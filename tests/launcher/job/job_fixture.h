@@ -79,7 +79,8 @@ class JobTest : public ::testing::Test {
     const auto rows = last.runs();
     if (!rows) return;
     for (const RunRow& row : *rows) {
-      if (!hasEnded(row.state)) [[maybe_unused]] const auto stopped = last.stopJob(row.run);
+      if (!hasEnded(row.state)) [[maybe_unused]]
+        const auto stopped = last.stopJob(row.run);
     }
   }
 

@@ -121,7 +121,8 @@ TEST_F(JobTest, IsKnownToBeFinishedWithoutAnybodyFollowing) {
 
 TEST_F(JobTest, CountsEveryRecordOnceWhenConnectionsBreak) {
   // every connection to a node brings a few lines and then breaks
-  const Connector breaking = [](const SshTarget&, const std::string& name, std::chrono::milliseconds) -> Result<std::unique_ptr<Host>> {
+  const Connector breaking = [](const SshTarget&, const std::string& name, std::chrono::milliseconds,
+                                std::stop_token) -> Result<std::unique_ptr<Host>> {
     return std::unique_ptr<Host>(std::make_unique<BreakingHost>(name, 9));
   };
   Recorder recorder;
@@ -245,7 +246,8 @@ TEST_F(JobTest, IsRefusedWithEveryReasonAtOnce) {
   const auto run = launcher().startJob(request, recorder);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("plan: "), HasSubstr("missing.txt: no such file"), HasSubstr("evenkeel-agent: no such program"), HasSubstr("--steps")));
+  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("plan: "), HasSubstr("missing.txt: no such file"),
+                                        HasSubstr("evenkeel-agent: no such program"), HasSubstr("--steps")));
   EXPECT_THAT(*launcher().runs(), IsEmpty());
 }
 
@@ -255,29 +257,32 @@ TEST_F(JobTest, IsRefusedWhenTheWorkerCannotExecuteThePlan) {
   Recorder recorder;
   const auto run = launcher().startJob(request, recorder);
   ASSERT_FALSE(run);
-  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("cpu-0: features: training: the runtime has no ZeRO-1 yet"), HasSubstr("cpu-1: features")));
+  EXPECT_THAT(run.error().text(),
+              AllOf(HasSubstr("cpu-0: features: training: the runtime has no ZeRO-1 yet"), HasSubstr("cpu-1: features")));
 }
 
 TEST_F(JobTest, IsRefusedWhenAProgramLacksALibrary) {
   const auto programs = path() / "programs";
   std::filesystem::create_directory(programs);
   std::filesystem::create_symlink(EVENKEEL_TEST_PROGRAMS "/evenkeel-agent", programs / "evenkeel-agent");
-  std::ofstream(programs / "evenkeel-worker")
-      << "#!/bin/sh\necho 'evenkeel-worker: error while loading shared libraries: libtorch.so: cannot open shared object file' >&2; exit 127\n";
+  std::ofstream(programs / "evenkeel-worker") << "#!/bin/sh\necho 'evenkeel-worker: error while loading shared libraries: "
+                                                 "libtorch.so: cannot open shared object file' >&2; exit 127\n";
   std::filesystem::permissions(programs / "evenkeel-worker", std::filesystem::perms::owner_all);
   LaunchRequest request = this->request(5);
   request.programs = programs;
   Recorder recorder;
   const auto rows = launcher().preflight(request, recorder);
   ASSERT_TRUE(rows);
-  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-1"), ::testing::Field(&PreflightRow::passed, false),
-                                    ::testing::Field(&PreflightRow::detail, HasSubstr("lacks the library libtorch.so")))));
+  EXPECT_THAT(*rows,
+              Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-1"), ::testing::Field(&PreflightRow::passed, false),
+                             ::testing::Field(&PreflightRow::detail, HasSubstr("lacks the library libtorch.so")))));
   EXPECT_FALSE(std::filesystem::exists(path() / "data" / "evenkeel" / "runs"));
 }
 
 // DeepSpeed #4907: the real reason for each host, all hosts at once.
 TEST_F(JobTest, IsRefusedWithTheReasonOfEachNodeThatCannotBeReached) {
-  const Connector connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds) -> Result<std::unique_ptr<Host>> {
+  const Connector connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds,
+                               std::stop_token) -> Result<std::unique_ptr<Host>> {
     return unreachable(name, target.host + " port 22: Connection refused");
   };
   LaunchRequest request = this->request(5);
@@ -288,7 +293,8 @@ TEST_F(JobTest, IsRefusedWithTheReasonOfEachNodeThatCannotBeReached) {
   const auto run = launcher(connect).startJob(request, recorder);
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().code, Error::Code::Unreachable);
-  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("cpu-0: reachable: alpha port 22: Connection refused"), HasSubstr("cpu-1: reachable: beta port 22: Connection refused")));
+  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("cpu-0: reachable: alpha port 22: Connection refused"),
+                                        HasSubstr("cpu-1: reachable: beta port 22: Connection refused")));
 }
 
 /// Answers a probe like a machine with the given identity, everything else like a healthy node.
@@ -297,7 +303,8 @@ std::unique_ptr<Host> fakeNode(const std::string& name, const std::string& machi
     if (command.argv.size() == 3) {
       utsname here{};
       ::uname(&here);
-      return FakeHost::reply(command, std::string("data=/d\ncache=/c\narchitecture=") + here.machine + "\nlibc=glibc 2.36\nmachine=" + machine +
+      return FakeHost::reply(command, std::string("data=/d\ncache=/c\narchitecture=") + here.machine +
+                                          "\nlibc=glibc 2.36\nmachine=" + machine +
                                           "\nwritable=yes\nfree=100000000\nsha256sum=yes\n");
     }
     return FakeHost::reply(command, "");
@@ -306,20 +313,23 @@ std::unique_ptr<Host> fakeNode(const std::string& name, const std::string& machi
 
 // vllm #7074: loopback advertised to other machines. pytorch #150532: an address replaced by a name that others cannot resolve.
 TEST_F(JobTest, IsRefusedWithAnAddressThatOtherMachinesCannotUse) {
-  const Connector connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds) -> Result<std::unique_ptr<Host>> {
-    return fakeNode(name, target.host);
-  };
+  const Connector connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds,
+                               std::stop_token) -> Result<std::unique_ptr<Host>> { return fakeNode(name, target.host); };
   LaunchRequest request = this->request(5);
   request.local = false;
-  for (const int node : {0, 1}) request.plan.cluster.nodes[static_cast<std::size_t>(node)].ssh.host = "host" + std::to_string(node);
+  for (const int node : {0, 1})
+    request.plan.cluster.nodes[static_cast<std::size_t>(node)].ssh.host = "host" + std::to_string(node);
   request.plan.cluster.nodes[0].trainAddress = "127.0.0.1";
   request.plan.cluster.nodes[1].trainAddress = "beta.local";
   Recorder recorder;
   const auto rows = launcher(connect).preflight(request, recorder);
   ASSERT_TRUE(rows);
-  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-0"), ::testing::Field(&PreflightRow::detail, HasSubstr("is loopback")))));
-  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-1"), ::testing::Field(&PreflightRow::detail, HasSubstr("no numeric address")))));
-  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::check, "programs"), ::testing::Field(&PreflightRow::detail, HasSubstr("to be copied")))));
+  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-0"),
+                                    ::testing::Field(&PreflightRow::detail, HasSubstr("is loopback")))));
+  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::node, "cpu-1"),
+                                    ::testing::Field(&PreflightRow::detail, HasSubstr("no numeric address")))));
+  EXPECT_THAT(*rows, Contains(AllOf(::testing::Field(&PreflightRow::check, "programs"),
+                                    ::testing::Field(&PreflightRow::detail, HasSubstr("to be copied")))));
   request.plan.cluster.nodes[0].trainAddress = "10.0.0.1";
   request.plan.cluster.nodes[1].trainAddress = "fd00::2";
   EXPECT_THAT(*launcher(connect).preflight(request, recorder), Not(Contains(::testing::Field(&PreflightRow::passed, false))));
@@ -329,7 +339,8 @@ TEST_F(JobTest, LeavesNothingBehindWhenItCannotBeStarted) {
   const auto programs = path() / "programs";
   std::filesystem::create_directory(programs);
   std::filesystem::create_symlink(EVENKEEL_TEST_PROGRAMS "/evenkeel-agent", programs / "evenkeel-agent");
-  std::ofstream(programs / "evenkeel-worker") << "#!/bin/sh\n[ \"$1\" = --features ] && exec " EVENKEEL_TEST_PROGRAMS "/evenkeel-worker --features\necho 'no port is free' >&2\nexit 1\n";
+  std::ofstream(programs / "evenkeel-worker") << "#!/bin/sh\n[ \"$1\" = --features ] && exec " EVENKEEL_TEST_PROGRAMS
+                                                 "/evenkeel-worker --features\necho 'no port is free' >&2\nexit 1\n";
   std::filesystem::permissions(programs / "evenkeel-worker", std::filesystem::perms::owner_all);
   LaunchRequest request = this->request(5);
   request.programs = programs;
@@ -352,9 +363,8 @@ TEST_F(JobTest, IsNotTakenForDeadWhenNoNodeCanBeAsked) {
   request.timeouts.reconnect = 100ms;
   const auto run = launcher().startJob(request, recorder);
   ASSERT_TRUE(run) << run.error().text();
-  const Connector offline = [](const SshTarget&, const std::string& name, std::chrono::milliseconds) -> Result<std::unique_ptr<Host>> {
-    return unreachable(name, "no route");
-  };
+  const Connector offline = [](const SshTarget&, const std::string& name, std::chrono::milliseconds,
+                               std::stop_token) -> Result<std::unique_ptr<Host>> { return unreachable(name, "no route"); };
   Launcher launcher = this->launcher(offline);
   const auto status = launcher.followJob(*run, recorder);
   ASSERT_FALSE(status);
@@ -369,11 +379,14 @@ TEST_F(JobTest, IsNotTakenForDeadWhenNoNodeCanBeAsked) {
 
 TEST_F(JobTest, SuspectsTheNodeThatFellSilentWhenOthersMissIt) {
   Recorder recorder;
-  LaunchRequest request = this->request(1000, {{"0", {{"fail_at", {{"step", 3}, {"reason", "rank 2 fell silent"}, {"cause", "peer"}}}}}, {"all", {{"hang_at", 3}}}});
+  LaunchRequest request = this->request(
+      1000,
+      {{"0", {{"fail_at", {{"step", 3}, {"reason", "rank 2 fell silent"}, {"cause", "peer"}}}}}, {"all", {{"hang_at", 3}}}});
   request.timeouts.reconnect = 100ms;
   const auto run = launcher().startJob(request, recorder);
   ASSERT_TRUE(run) << run.error().text();
-  const Connector halfOffline = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds limit) -> Result<std::unique_ptr<Host>> {
+  const Connector halfOffline = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds limit,
+                                   std::stop_token) -> Result<std::unique_ptr<Host>> {
     if (name == "cpu-1") return unreachable(name, "no route");
     return connectTo(target, name, limit);
   };
@@ -396,7 +409,8 @@ TEST_F(JobTest, ThatNobodyKnowsIsInvalidInput) {
 
 TEST_F(JobTest, ShowsItsCommandsWithoutRunningThem) {
   LaunchRequest request = this->request(5);
-  const Connector nobody = [](const SshTarget&, const std::string& name, std::chrono::milliseconds) -> Result<std::unique_ptr<Host>> {
+  const Connector nobody = [](const SshTarget&, const std::string& name, std::chrono::milliseconds,
+                              std::stop_token) -> Result<std::unique_ptr<Host>> {
     ADD_FAILURE() << "connected to " << name;
     return unreachable(name, "");
   };

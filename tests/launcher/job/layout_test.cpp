@@ -25,9 +25,7 @@ TEST(Layout, NumbersTheUsedDevicesNodeByNode) {
   EXPECT_THAT(layouts[1].ranks, ElementsAre(NodeJob::Rank{2, 0, "cpu-2/0"}));
 }
 
-TEST(RunId, TellsItsTimeAndIsUnique) {
-  EXPECT_THAT(newRunId(), MatchesRegex("[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"));
-}
+TEST(RunId, TellsItsTimeAndIsUnique) { EXPECT_THAT(newRunId(), MatchesRegex("[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")); }
 
 // dstack #2010: nodes behind a head node.
 TEST(ConnectTo, RefusesAJumpHostAndSaysWhatWorks) {

@@ -6,7 +6,9 @@
 namespace evenkeel {
 namespace {
 
-RunRecord twoNodes() { return {.id = "r", .worldSize = 4, .nodes = {{.name = "a", .rankCount = 2}, {.name = "b", .firstRank = 2, .rankCount = 2}}}; }
+RunRecord twoNodes() {
+  return {.id = "r", .worldSize = 4, .nodes = {{.name = "a", .rankCount = 2}, {.name = "b", .firstRank = 2, .rankCount = 2}}};
+}
 Json ended(const char* state) { return {{"seq", 9}, {"time", 9.0}, {"rank", -1}, {"event", "ended"}, {"state", state}}; }
 Json failedRank(int rank, double time, const char* cause) {
   return {{"seq", 5}, {"time", time}, {"rank", rank}, {"event", "failed"}, {"reason", "why"}, {"last_step", 3}, {"cause", cause}};
@@ -48,7 +50,8 @@ TEST(Outcome, SuspectsTheNodeThatDoesNotAnswer) {
   outcome.takeRecord(0, ended("failed"));
   outcome.takeRecord(1, {{"seq", 2}, {"rank", 2}, {"event", "step"}, {"step", 7}});
   outcome.takeUnreachable(1, "no route");
-  EXPECT_EQ(outcome.verdict().failed, (JobFailure{.rank = -1, .node = "b", .reason = "does not answer: no route", .lastStep = 7}));
+  EXPECT_EQ(outcome.verdict().failed,
+            (JobFailure{.rank = -1, .node = "b", .reason = "does not answer: no route", .lastStep = 7}));
 }
 
 TEST(Outcome, NamesANodeWhoseAgentIsGone) {

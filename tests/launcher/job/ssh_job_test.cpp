@@ -23,14 +23,16 @@ class SshJobTest : public JobTest {
     for (const char* node : {"a", "b"}) {
       const auto home = nodes_ / node;
       std::filesystem::create_directories(home);
-      servers_.push_back(std::make_unique<PrivateSshd>(home, std::map<std::string, std::string>{{"XDG_DATA_HOME", home / "data"}, {"XDG_CACHE_HOME", home / "cache"}}));
+      servers_.push_back(std::make_unique<PrivateSshd>(
+          home, std::map<std::string, std::string>{{"XDG_DATA_HOME", home / "data"}, {"XDG_CACHE_HOME", home / "cache"}}));
     }
   }
   void TearDown() override {
     Launcher last = launcher();
     if (const auto rows = last.runs(); rows) {
       for (const RunRow& row : *rows) {
-        if (!hasEnded(row.state)) [[maybe_unused]] const auto stopped = last.stopJob(row.run);
+        if (!hasEnded(row.state)) [[maybe_unused]]
+          const auto stopped = last.stopJob(row.run);
       }
     }
     servers_.clear();

@@ -25,10 +25,10 @@ TEST(JobStatusJson, HasTheFieldsOfTheDesign) {
                          .tokensPerSecond = 1000,
                          .peakBytes = {{0, 5}, {1, 6}},
                          .failed = JobFailure{.rank = 1, .node = "b", .reason = "killed by SIGKILL", .lastStep = 2}};
-  EXPECT_EQ(toJson(status).dump(),
-            R"({"run":"20261130-114501-ab12","state":"failed","steps":2,"losses":[6.0,5.5],"iteration_ms":{"median":10.0,"p5":9.0,"p95":12.0},)"
-            R"("predicted_iteration_ms":null,"tokens_per_s":1000.0,"peak_bytes":{"0":5,"1":6},)"
-            R"("failed":{"rank":1,"node":"b","reason":"killed by SIGKILL","last_step":2}})");
+  EXPECT_EQ(toJson(status).dump(), R"({"run":"20261130-114501-ab12","state":"failed","steps":2,"losses":[6.0,5.5],)"
+                                   R"("iteration_ms":{"median":10.0,"p5":9.0,"p95":12.0},)"
+                                   R"("predicted_iteration_ms":null,"tokens_per_s":1000.0,"peak_bytes":{"0":5,"1":6},)"
+                                   R"("failed":{"rank":1,"node":"b","reason":"killed by SIGKILL","last_step":2}})");
 }
 
 // wandb #2202: a loss that is not a number was shown as 0, or not at all.

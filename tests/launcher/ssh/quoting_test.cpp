@@ -14,7 +14,8 @@ TEST(ShellLine, LeavesPlainWordsReadable) {
 }
 
 TEST(ShellLine, IsSplitByAShellIntoTheSameArguments) {
-  const std::vector<std::string> argv{"printf", "%s|", "a b", "", "it's", "\"q\"", "$HOME `id` $(id)", "*?[a]", "line\nline", "\\", "größe", "-n", "a;b&c|d>e", "!x"};
+  const std::vector<std::string> argv{"printf", "%s|",        "a b", "",      "it's", "\"q\"",     "$HOME `id` $(id)",
+                                      "*?[a]",  "line\nline", "\\",  "größe", "-n",   "a;b&c|d>e", "!x"};
   std::string expected;
   for (std::size_t i = 2; i < argv.size(); ++i) expected += argv[i] + "|";
   LocalHost host("here");

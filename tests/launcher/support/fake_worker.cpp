@@ -41,7 +41,8 @@ int hostStore(const std::string& address) {
   ::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size);
   say({{"event", "store"}, {"port", ntohs(bound.sin_port)}});
   pollfd input{0, POLLIN, 0};
-  while (::poll(&input, 1, -1) < 0) {}
+  while (::poll(&input, 1, -1) < 0) {
+  }
   return 0;
 }
 
@@ -53,7 +54,8 @@ bool isDueAt(const Json& faults, const char* fault, std::int64_t step) {
 
 /// Returns the exit status if the worker ends here.
 int beforeStep(const Json& faults, std::int64_t step, bool& ends) {
-  if (isDueAt(faults, "gate_at", step)) std::ifstream(faults["gate_at"]["fifo"].get<std::string>()).get();  // until someone writes or closes
+  if (isDueAt(faults, "gate_at", step))
+    std::ifstream(faults["gate_at"]["fifo"].get<std::string>()).get();  // until someone writes or closes
   if (isDueAt(faults, "hang_at", step)) {
     while (true) ::pause();
   }
@@ -62,7 +64,10 @@ int beforeStep(const Json& faults, std::int64_t step, bool& ends) {
   ends = true;
   if (isDueAt(faults, "exit_at", step)) return faults["exit_at"]["status"].get<int>();
   if (isDueAt(faults, "fail_at", step)) {
-    say({{"event", "failed"}, {"reason", faults["fail_at"]["reason"]}, {"last_step", step - 1}, {"cause", faults["fail_at"]["cause"]}});
+    say({{"event", "failed"},
+         {"reason", faults["fail_at"]["reason"]},
+         {"last_step", step - 1},
+         {"cause", faults["fail_at"]["cause"]}});
     return 1;
   }
   ends = false;
@@ -85,7 +90,8 @@ int work(const std::string& jobFile) {
   }
   if (faults.contains("log_bytes")) {
     const std::string line = std::string(999, 'x') + "\n";
-    for (std::int64_t written = 0; written < faults["log_bytes"].get<std::int64_t>(); written += 1000) std::fputs(line.c_str(), stderr);
+    for (std::int64_t written = 0; written < faults["log_bytes"].get<std::int64_t>(); written += 1000)
+      std::fputs(line.c_str(), stderr);
   }
   if (faults.contains("noise_bytes")) std::printf("%s\n", std::string(faults["noise_bytes"].get<std::size_t>(), 'y').c_str());
   if (faults.contains("says")) std::printf("%s\n", faults["says"].get<std::string>().c_str());
@@ -94,8 +100,12 @@ int work(const std::string& jobFile) {
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2) std::putchar(std::stoi(hex.substr(i, 2), nullptr, 16));
     std::putchar('\n');
   }
-  say({{"event", "ready"}, {"device", "cpu"}, {"omp", std::getenv("OMP_NUM_THREADS")}, {"world", std::getenv("WORLD_SIZE")},
-       {"port", std::getenv("MASTER_PORT")}, {"address", std::getenv("EVENKEEL_TRAIN_ADDRESS")},
+  say({{"event", "ready"},
+       {"device", "cpu"},
+       {"omp", std::getenv("OMP_NUM_THREADS")},
+       {"world", std::getenv("WORLD_SIZE")},
+       {"port", std::getenv("MASTER_PORT")},
+       {"address", std::getenv("EVENKEEL_TRAIN_ADDRESS")},
        {"mine", std::getenv("EVENKEEL_TEST_VARIABLE") == nullptr ? "" : std::getenv("EVENKEEL_TEST_VARIABLE")}});
   const std::int64_t steps = run["steps"].get<std::int64_t>();
   for (std::int64_t step = 1; step <= steps; ++step) {
@@ -103,8 +113,18 @@ int work(const std::string& jobFile) {
     const int status = beforeStep(faults, step, ends);
     if (ends) return status;
     const double loss = 6.0 / static_cast<double>(step);
-    say({{"event", "step"}, {"step", step}, {"loss", loss}, {"tokens", 1024}, {"iteration_ms", 10.0 + std::stod(rank)}, {"compute_ms", 8.0},
-         {"p2p_ms", 1.0}, {"bubble_ms", 0.5}, {"sync_ms", 0.25}, {"optimizer_ms", 0.25}, {"peak_bytes", 1000 + std::stoi(rank)}, {"grad_norm", 1.5},
+    say({{"event", "step"},
+         {"step", step},
+         {"loss", loss},
+         {"tokens", 1024},
+         {"iteration_ms", 10.0 + std::stod(rank)},
+         {"compute_ms", 8.0},
+         {"p2p_ms", 1.0},
+         {"bubble_ms", 0.5},
+         {"sync_ms", 0.25},
+         {"optimizer_ms", 0.25},
+         {"peak_bytes", 1000 + std::stoi(rank)},
+         {"grad_norm", 1.5},
          {"learning_rate", 0.001}});
   }
   if (!faults.contains("ends_without_finished")) say({{"event", "finished"}, {"steps", steps}});
