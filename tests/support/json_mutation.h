@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstdlib>
 #include <random>
 #include <vector>
 
 #include "core/base/json.h"
 
 namespace evenkeel {
-
-/// How often a sweep runs: a small share by default, all of it with EVENKEEL_FULL in the environment.
-[[nodiscard]] inline int sweep(int share, int all) { return std::getenv("EVENKEEL_FULL") != nullptr ? all : share; }
 
 /// Changes one random value of a document to something that a broken or hostile file might hold.
 inline void mutate(Json& document, std::mt19937& random) {

@@ -8,6 +8,7 @@
 #include "core/profile/analytic_profile.h"
 #include "tests/support/json_mutation.h"
 #include "tests/support/plans.h"
+#include "tests/support/sweep.h"
 
 namespace evenkeel {
 namespace {
