@@ -185,24 +185,31 @@ class Evaluator {
 
 }  // namespace
 
-Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline) {
-  Evaluation refused;
-  refused.violations = shapeViolations(plan);
-  if (!refused.valid()) {
-    refused.plan = plan;
-    return refused;
+namespace {
+
+/// A plan whose shape is wrong has no numbers; those that its file brought along are of another plan.
+Evaluation refused(Plan plan, std::vector<Violation> violations) {
+  plan.predicted.reset();
+  for (Pipeline& pipeline : plan.pipelines) {
+    pipeline.predictedTime.reset();
+    for (Stage& stage : pipeline.stages) stage.predicted.reset();
   }
+  Evaluation evaluation;
+  evaluation.plan = std::move(plan);
+  evaluation.violations = std::move(violations);
+  return evaluation;
+}
+
+}  // namespace
+
+Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline) {
+  if (auto broken = shapeViolations(plan); !broken.empty()) return refused(plan, std::move(broken));
   const CostModel model(plan.cluster, plan.model, plan.training, profile);
   return evaluate(model, plan, problemLowerBound(model), withTimeline);
 }
 
 Evaluation evaluate(const CostModel& model, Plan plan, Seconds lowerBound, bool withTimeline) {
-  Evaluation refused;
-  refused.violations = shapeViolations(plan);
-  if (!refused.valid()) {
-    refused.plan = std::move(plan);
-    return refused;
-  }
+  if (auto broken = shapeViolations(plan); !broken.empty()) return refused(std::move(plan), std::move(broken));
   return Evaluator(model, std::move(plan), withTimeline).run(lowerBound);
 }
 

@@ -14,7 +14,8 @@ namespace evenkeel {
 
 /// All that the cost model says of a plan.
 struct Evaluation {
-  /// Of shape, or, where the shape is right, of memory. Where the shape is wrong nothing below is filled.
+  /// Of shape, or, where the shape is right, of memory. Where the shape is wrong nothing below is filled, and the predictions
+  /// that the plan came with are gone: they are of another plan.
   std::vector<Violation> violations;
   Plan plan;                                         // as given, with every `predicted` filled
   Seconds closedForm;                                // slowest pipeline by the closed form + sync + optimizer

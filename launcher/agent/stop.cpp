@@ -19,24 +19,34 @@ constexpr std::chrono::milliseconds kGrace{1000};
 
 std::optional<Fd> openAgent(const AgentRecord& record) { return openProcess(record.pid, record.startTime); }
 
-}  // namespace
-
-Result<Json> stopRun(const fs::path& directory) {
+/// Ends the agent of the run in `directory`, and with it its children, if it is still the one that was recorded.
+Result<void> endAgent(const fs::path& directory) {
   auto nodeJson = readJsonFile(directory / kNodeFile);
   if (!nodeJson) return std::move(nodeJson).error();
   auto node = parseNodeJob(*nodeJson, (directory / kNodeFile).string());
   if (!node) return std::move(node).error();
-  if (auto record = loadAgentRecord(directory); record) {
-    if (record->runId != node->runId)
-      return failed(directory.string(), fmt::format("holds the agent of another run ({})", record->runId));
-    if (const auto agent = openAgent(*record)) {
-      signalPidfd(agent->get(), SIGTERM);
-      pollfd gone{agent->get(), POLLIN, 0};
-      if (::poll(&gone, 1, kAgentEndsMs) == 0) {
-        signalPidfd(agent->get(), SIGKILL);  // its children die with it
-        ::poll(&gone, 1, static_cast<int>(kGrace.count()));
-      }
-    }
+  const auto record = loadAgentRecord(directory);
+  if (!record) return {};
+  if (record->runId != node->runId) {
+    return failed(directory.string(), fmt::format("holds the agent of another run ({})", record->runId));
+  }
+  const auto agent = openAgent(*record);
+  if (!agent) return {};
+  signalPidfd(agent->get(), SIGTERM);
+  pollfd gone{agent->get(), POLLIN, 0};
+  if (::poll(&gone, 1, kAgentEndsMs) == 0) {
+    signalPidfd(agent->get(), SIGKILL);  // its children die with it
+    ::poll(&gone, 1, static_cast<int>(kGrace.count()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Json> stopRun(const fs::path& directory) {
+  std::error_code ignored;
+  if (fs::exists(directory / kNodeFile, ignored)) {  // else a start that was cut short: whatever it left names the directory
+    if (auto ended = endAgent(directory); !ended) return ended.error();
   }
   const std::vector<int> left = endProcesses(processesOf(directory), kGrace);
   return Json{{"stopped", left.empty()}, {"left", left}};

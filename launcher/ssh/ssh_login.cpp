@@ -171,7 +171,7 @@ Error Login::hostKeyError(int verdict, ssh_key key) const {
   const std::string shown = fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(key)), fingerprintOf(key));
   const std::string entry = port_ == 22 ? host_ : fmt::format("[{}]:{}", host_, port_);
   if (verdict == SSH_KNOWN_HOSTS_UNKNOWN || verdict == SSH_KNOWN_HOSTS_NOT_FOUND) {
-    return invalidInput(
+    return failed(
         where_, fmt::format("the key of {} port {} is unknown: {}", host_, port_, shown),
         fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}",
                     port_, shellWord(host_), shellWord(file)));

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <ostream>
 
 #include "core/plan/violations.h"
 #include "tests/runtime/worker_run.h"
 #include "tests/support/plans.h"
+#include "tests/support/sweep.h"
 
 namespace evenkeel {
 namespace {
@@ -96,11 +96,6 @@ Curve curveOf(const Case& one) {
 
 Curve curveOfOneDevice(bool tied, std::int64_t batch) {
   return curveOf({"", "1x1:cpu", {{batch, static_cast<int>(batch), {d(0)}, {0, 6}}}, tied});
-}
-
-bool isFullRun() {
-  const char* const full = std::getenv("EVENKEEL_FULL");
-  return full != nullptr && *full != '\0' && std::string(full) != "0";
 }
 
 class Oracle : public ::testing::TestWithParam<Case> {};

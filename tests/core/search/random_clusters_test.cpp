@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Properties over random problems, seeded. EVENKEEL_RANDOM_CLUSTERS sets how many (default: a small share).
+// Properties over random problems, seeded.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
 #include "tests/core/search/problems.h"
+#include "tests/support/sweep.h"
 
 namespace evenkeel {
 namespace {
 
 using ::testing::IsEmpty;
-
-std::uint64_t problemCount() {
-  const char* text = std::getenv("EVENKEEL_RANDOM_CLUSTERS");
-  return text ? parseNumber<std::uint64_t>(text).value_or(1) : 24;
-}
 
 /// One to four kinds of nodes of one to nine devices, mixed nodes among them, random links and global batches.
 Problem randomProblem(std::uint64_t index) {
@@ -53,7 +46,7 @@ Problem randomProblem(std::uint64_t index) {
 // accelerate #1291, espnet #3412: 2 + 3 + 3 GPUs are impossible elsewhere (field-faults).
 TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
   int feasible = 0;
-  for (std::uint64_t i = 0; i < problemCount(); ++i) {
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(24, 300)); ++i) {
     const Problem problem = randomProblem(i);
     const AnalyticProfile profile(problem.model, problem.training);
     std::optional<Seconds> uniform;
@@ -77,7 +70,7 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
       uniform = plan->predicted->iteration;
     }
   }
-  EXPECT_GT(feasible, static_cast<int>(problemCount()));
+  EXPECT_GT(feasible, static_cast<int>(static_cast<std::uint64_t>(sweep(24, 300))));
 }
 
 // alpa #459, SimAI #208, public Metis: what is drawn must move the cost of a plan that uses it (field-faults).

@@ -347,6 +347,14 @@ TEST(Agent, StopsARunThatHasEndedWithoutFuss) {
   EXPECT_EQ(node.status(), "finished");
 }
 
+// A launcher that was killed while it prepared a run has recorded it, and may not have come to write its files.
+TEST(Agent, StopsARunThatNeverStartedWithoutFuss) {
+  const OneNode node(1, 1);
+  const CommandOutput stopped = node.agent({"stop"});
+  EXPECT_TRUE(stopped.ending.wasGood()) << stopped.err;
+  EXPECT_EQ(Json::parse(stopped.out)["stopped"], true);
+}
+
 TEST(Agent, TakesItsWorkersAlongWhenItIsKilled) {
   OneNode node(2, 1000);
   node.fake() = {{"all", {{"hang_at", 3}}}};

@@ -141,7 +141,7 @@ TEST_F(SshJobTest, IsRefusedWithEveryFingerprintThatIsNotKnown) {
   Recorder recorder;
   const auto run = launcher().startJob(request, recorder);
   ASSERT_FALSE(run);
-  EXPECT_EQ(run.error().code, Error::Code::InvalidInput);
+  EXPECT_EQ(run.error().code, Error::Code::Failed);
   EXPECT_THAT(run.error().text(), HasSubstr("cpu-0: reachable: the key of 127.0.0.1 port"));
   EXPECT_THAT(run.error().text(), HasSubstr("cpu-1: reachable: the key of 127.0.0.1 port"));
   EXPECT_THAT(run.error().text(), HasSubstr("SHA256:"));

@@ -124,7 +124,7 @@ TEST_F(SshHostTest, RefusesAnUnknownHostKeyAndShowsItsFingerprint) {
   std::ofstream(stranger.knownHosts).close();
   const auto host = connectSsh("b3", stranger, kLimit);
   ASSERT_FALSE(host);
-  EXPECT_EQ(host.error().code, Error::Code::InvalidInput);
+  EXPECT_EQ(host.error().code, Error::Code::Failed);
   EXPECT_THAT(host.error().what, HasSubstr(fingerprintOf(sshd_->hostKey() + ".pub")));
   // the remedy is a command that works as it stands
   const std::string& remedy = host.error().remedy;
