@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "core/trace/timeline.h"
+
+namespace evenkeel::gui {
+
+/// A slice in words: "micro-batch 6 backward, 240-260 ms", "waits 12 ms for pipeline 1, stage 2". Both times have the unit of the
+/// later one and as many digits as tell them apart.
+[[nodiscard]] QString sliceText(const Span& span, const std::vector<Lane>& lanes);
+/// "forward", "gradient sync", ...: the words of the legend.
+[[nodiscard]] QString kindText(Span::Kind kind);
+
+}  // namespace evenkeel::gui
