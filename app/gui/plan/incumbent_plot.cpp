@@ -75,7 +75,9 @@ void IncumbentPlot::paintEvent(QPaintEvent* /*event*/) {
   if (search_.curve.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect().adjusted(20, 10, -20, -10), Qt::AlignCenter | Qt::TextWordWrap,
-                     search_.isRunning ? tr("Searching; no plan fits yet") : placeholder_);
+                     search_.isRunning             ? tr("Searching; no plan fits yet")
+                     : search_.elapsed.value > 0 ? tr("The search found no plan")
+                                                 : placeholder_);
     return;
   }
   paintScale(painter);

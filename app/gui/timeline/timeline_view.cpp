@@ -196,8 +196,9 @@ void TimelineView::paintRow(QPainter& painter, const Row& row, int top) {
   }
   const auto lane = static_cast<std::size_t>(row.lane);
   const Lane& info = band.slices.lanes()[lane];
-  if (row.band == 0 && selected_ == std::pair(info.pipeline, info.stage))
-    painter.fillRect(0, top, labelWidth_ - 4, row.height, palette().color(QPalette::Highlight).lighter(isDark(palette()) ? 70 : 180));
+  const bool isSelected = row.band == 0 && selected_ == std::pair(info.pipeline, info.stage);
+  if (isSelected) painter.fillRect(0, top, labelWidth_ - 4, row.height, palette().color(QPalette::Highlight));
+  if (isSelected) painter.setPen(palette().color(QPalette::HighlightedText));
   painter.drawText(QRect(8, top, labelWidth_ - 12, row.height), Qt::AlignVCenter | Qt::AlignLeft, shortName(info));
   const QRectF area(labelWidth_, top + 1, axis_.width(), row.height - 2);
   const double sends = std::floor(area.height() / 5);
@@ -210,8 +211,9 @@ void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std:
   const QColor numbers = isDark(palette()) ? QColor(0x14161a) : QColor(Qt::white);
   slices.visible(lane, track, axis_, painted_);
   for (const PaintedSlice& slice : painted_) {
-    // A gap of a pixel tells neighbours apart, where there is room for it.
-    const QRectF rect(area.left() + slice.x, area.top(), slice.width > 4 ? slice.width - 1 : slice.width, area.height());
+    // Whole pixels: crisp, and four times as fast as parts of them. A gap of one tells neighbours apart, where there is room.
+    const int left = static_cast<int>(area.left() + slice.x), right = static_cast<int>(area.left() + slice.x + slice.width);
+    const QRect rect(left, static_cast<int>(area.top()), std::max(1, right - left - (slice.width > 4 ? 1 : 0)), static_cast<int>(area.height()));
     painter.fillRect(rect, colourOf(slice.kind, theme));
     if (slice.kind == Span::Kind::Wait && slice.width > 6) painter.fillRect(rect, QBrush(theme.subtle, Qt::BDiagPattern));
     if (slice.microBatch >= 0 && slice.width >= kLeastLabel && track == SliceModel::Track::Work) {
