@@ -59,8 +59,9 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   results->setChildrenCollapsible(false);
   results->addWidget(columns);
   results->addWidget(makePictures());
-  results->setStretchFactor(0, 3);
-  results->setStretchFactor(1, 2);
+  results->setSizes({500, 500});
+  results->setStretchFactor(0, 1);
+  results->setStretchFactor(1, 1);
   auto* empty = new EmptyState(tr("Which planner does best here?"),
                                tr("Each ticked planner searches with all cores and the same limit, one after the other. All plans are predicted by the same cost model."),
                                {{tr("Compare"), [this] { compare(); }}});
@@ -116,8 +117,10 @@ QWidget* ComparePage::makeControls() {
   start_->setObjectName(QStringLiteral("compareStart"));
   start_->setToolTip(tr("Run the ticked planners (F5)"));
   start_->setDefault(true);
-  layout->addWidget(stop_);
-  layout->addWidget(start_);
+  for (QPushButton* button : {stop_, start_}) {
+    button->setMinimumWidth(button->sizeHint().width() + 20);
+    layout->addWidget(button);
+  }
   connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
   connect(stop_, &QPushButton::clicked, &runs_, &CompareRuns::cancelAll);
   const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {

@@ -13,9 +13,13 @@ namespace {
 
 constexpr int kBarWidth = 90, kBarHeight = 9, kCell = 10, kMargin = 8, kRowPadding = 8;
 
+QRectF barPlace(const QRect& cell) {
+  return {static_cast<double>(cell.left() + kMargin), static_cast<double>(cell.center().y() - kBarHeight / 2), kBarWidth, kBarHeight};
+}
+
 void paintMemory(QPainter& painter, const QStyleOptionViewItem& option, const MemoryUse& memory, const QColor& text) {
   const QRect area = option.rect.adjusted(kMargin, 0, -kMargin, 0);
-  paintMemoryBar(painter, QRectF(area.left(), area.center().y() - kBarHeight / 2, kBarWidth, kBarHeight), memory, option.palette);
+  paintMemoryBar(painter, barPlace(option.rect), memory, option.palette);
   painter.setPen(text);
   const QString numbers = QStringLiteral("%1 / %2").arg(bytesText(memory.total()), bytesText(memory.capacity));
   painter.drawText(area.adjusted(kBarWidth + 8, 0, -18, 0), Qt::AlignVCenter | Qt::AlignRight, numbers);
@@ -38,11 +42,17 @@ void PlanDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
   style->drawControl(QStyle::CE_ItemViewItem, &plain, painter, plain.widget);
   painter->save();
   const bool isSelected = plain.state.testFlag(QStyle::State_Selected);
+  const auto clearBehind = [&](const QRectF& picture) {  // its colours mean something, also in a selected row
+    if (isSelected) painter->fillRect(picture.adjusted(-3, -3, 3, 3), plain.palette.color(QPalette::Base));
+  };
   if (index.column() == PlanModel::Memory && stage->predicted) {
+    clearBehind(barPlace(plain.rect));
     paintMemory(*painter, plain, stage->predicted->memory, plain.palette.color(isSelected ? QPalette::HighlightedText : QPalette::Text));
   } else if (index.column() == PlanModel::Recomputed) {
     const double height = 12, top = plain.rect.center().y() - height / 2;
-    paintRecomputeStrip(*painter, QRectF(plain.rect.left() + kMargin, top, recomputeStripWidth(kCell), height), *stage, plain.palette);
+    const QRectF strip(plain.rect.left() + kMargin, top, recomputeStripWidth(kCell), height);
+    clearBehind(strip);
+    paintRecomputeStrip(*painter, strip, *stage, plain.palette);
   }
   painter->restore();
 }

@@ -47,7 +47,8 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
   layout->setSpacing(10);
   layout->addWidget(makeControls());
   layout->addWidget(panel_, 2);
-  layout->addWidget(makeChooser());
+  chooser_ = makeChooser();
+  layout->addWidget(chooser_);
   layout->addWidget(view_, 5);
 
   timer_.setInterval(kPollMs);
@@ -108,6 +109,8 @@ QWidget* PlanPage::makeControls() {
     const QString path = QFileDialog::getOpenFileName(this, tr("Replay a search"), {}, tr("Events (*.jsonl *.json *.events);;All files (*)"));
     if (!path.isEmpty()) replay(path);
   });
+
+  for (QPushButton* button : {search_, stop_, replayFile, again_}) button->setMinimumWidth(button->sizeHint().width() + 20);
 
   auto* bar = new QWidget;
   auto* layout = new QHBoxLayout(bar);
@@ -267,7 +270,7 @@ void PlanPage::refreshControls() {
   search_->setEnabled(isPossible && !runs);
   stop_->setEnabled(runs);
   again_->setEnabled(isPossible && !runs);
-  plans_->setEnabled(plans_->count() > 0);
+  chooser_->setVisible(plans_->count() > 0);
   const auto planner = plannerNamed(planner_->currentText().toStdString());
   if (!planner) return;
   QStringList lines{QString::fromStdString((*planner)->summary)};

@@ -62,6 +62,7 @@ class PlanPage final : public Page {
   QDoubleSpinBox* limit_;
   QPushButton* search_;
   QPushButton* stop_;
+  QWidget* chooser_ = nullptr;  // plans_ with its label and what is stale
   QComboBox* plans_;
   QLabel* stale_;
   QPushButton* again_;

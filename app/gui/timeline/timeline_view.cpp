@@ -210,16 +210,28 @@ void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std:
   const Colours& theme = colours(palette());
   const QColor numbers = isDark(palette()) ? QColor(0x14161a) : QColor(Qt::white);
   slices.visible(lane, track, axis_, painted_);
+  // One line of pixels, stretched: a slice costs no more than its pixels of that line, however high the row is.
+  const double ratio = devicePixelRatioF();
+  const int pixels = std::max(1, static_cast<int>(area.width() * ratio));
+  if (line_.width() != pixels) line_ = QImage(pixels, 1, QImage::Format_RGB32);
+  line_.fill(palette().color(QPalette::Base));
+  auto* line = reinterpret_cast<QRgb*>(line_.scanLine(0));
   for (const PaintedSlice& slice : painted_) {
-    // Whole pixels: crisp, and four times as fast as parts of them. A gap of one tells neighbours apart, where there is room.
-    const int left = static_cast<int>(area.left() + slice.x), right = static_cast<int>(area.left() + slice.x + slice.width);
-    const QRect rect(left, static_cast<int>(area.top()), std::max(1, right - left - (slice.width > 4 ? 1 : 0)), static_cast<int>(area.height()));
-    painter.fillRect(rect, colourOf(slice.kind, theme));
-    if (slice.kind == Span::Kind::Wait && slice.width > 6) painter.fillRect(rect, QBrush(theme.subtle, Qt::BDiagPattern));
-    if (slice.microBatch >= 0 && slice.width >= kLeastLabel && track == SliceModel::Track::Work) {
-      painter.setPen(numbers);
-      painter.drawText(rect, Qt::AlignCenter, QString::number(slice.microBatch));
-    }
+    const int left = std::min(pixels - 1, static_cast<int>(slice.x * ratio)), right = static_cast<int>((slice.x + slice.width) * ratio);
+    const int gap = slice.width > 4 ? 1 : 0;  // tells wide neighbours apart
+    std::fill(line + left, line + std::clamp(right - gap, left + 1, pixels), colourOf(slice.kind, theme).rgb());
+  }
+  painter.drawImage(area, line_);
+  if (track != SliceModel::Track::Work) return;
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(QBrush(theme.subtle, Qt::BDiagPattern));
+  for (const PaintedSlice& slice : painted_) {
+    if (slice.kind == Span::Kind::Wait && slice.width > 6) painter.drawRect(QRectF(area.left() + slice.x, area.top(), slice.width - 1, area.height()));
+  }
+  painter.setPen(numbers);
+  for (const PaintedSlice& slice : painted_) {
+    if (slice.microBatch >= 0 && slice.width >= kLeastLabel)
+      painter.drawText(QRectF(area.left() + slice.x, area.top(), slice.width, area.height()), Qt::AlignCenter, QString::number(slice.microBatch));
   }
 }
 
@@ -239,7 +251,7 @@ void TimelineView::paintRuler(QPainter& painter) {
 
 QSize TimelineView::sizeHint() const {
   const int height = rows_.empty() ? 120 : rows_.back().top + rows_.back().height;
-  return {640, rulerHeight_ + std::min(height, 400) + horizontalScrollBar()->sizeHint().height()};
+  return {640, rulerHeight_ + std::min(height, 160) + horizontalScrollBar()->sizeHint().height()};
 }
 
 void TimelineView::resizeEvent(QResizeEvent* event) {

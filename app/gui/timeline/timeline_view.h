@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QAbstractScrollArea>
+#include <QImage>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -72,7 +73,8 @@ class TimelineView final : public QAbstractScrollArea {
 
   std::vector<Band> bands_;
   std::vector<Row> rows_;
-  std::vector<PaintedSlice> painted_;  // reused from row to row
+  std::vector<PaintedSlice> painted_;  // reused from row to row, as is this:
+  QImage line_;
   TimeAxis axis_;
   QString placeholder_;
   std::optional<std::pair<int, int>> selected_;
