@@ -43,6 +43,7 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
   reason_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   use_->setObjectName(QStringLiteral("compareUse"));
   use_->setToolTip(tr("Keep it among the project's plans and show it"));
+  for (QPushButton* button : {cancel_, use_}) button->setMinimumWidth(button->sizeHint().width() + 20);
   connect(cancel_, &QPushButton::clicked, this, &CompareColumn::cancelled);
   connect(use_, &QPushButton::clicked, this, &CompareColumn::used);
 

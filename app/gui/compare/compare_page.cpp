@@ -11,6 +11,7 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <algorithm>
+#include <map>
 
 #include "app/gui/compare/compare_column.h"
 #include "app/gui/compare/memory_bars.h"
@@ -27,6 +28,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 40;  // 25 times a second
+constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
 constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
 QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = nullptr) {
@@ -44,9 +46,35 @@ QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = n
 
 }  // namespace
 
+Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
+  const auto firstLike = [&](int pipeline) {
+    const auto group = std::ranges::find_if(facts.pipelines, [&](const PipelineFacts& p) { return p.contains(pipeline); });
+    return group == facts.pipelines.end() ? pipeline : group->first;
+  };
+  Timeline folded;
+  std::map<std::pair<int, int>, int> laneOf;  // of pipeline and stage, in the folded timeline
+  for (const Lane& lane : timeline.lanes) {
+    if (firstLike(lane.pipeline) != lane.pipeline) continue;
+    laneOf[{lane.pipeline, lane.stage}] = static_cast<int>(folded.lanes.size());
+    folded.lanes.push_back(lane);
+  }
+  const auto foldedLane = [&](int lane) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(lane)];
+    return laneOf.at({firstLike(own.pipeline), own.stage});
+  };
+  for (Span span : timeline.spans) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(span.lane)];
+    if (firstLike(own.pipeline) != own.pipeline) continue;
+    span.lane = foldedLane(span.lane);
+    if (span.waitsForLane >= 0) span.waitsForLane = foldedLane(span.waitsForLane);
+    folded.spans.push_back(span);
+  }
+  return folded;
+}
+
 ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
     : Page(workspace, parent), folder_(std::move(folder)), limit_(new QDoubleSpinBox), start_(new QPushButton(tr("Compare"))),
-      stop_(new QPushButton(tr("Stop all, keep best"))), stale_(new QLabel), stack_(new QStackedWidget), columnRow_(new QWidget),
+      stop_(new QPushButton(tr("Stop all, keep best"))), stale_(new QLabel), stack_(new QStackedWidget), results_(new QSplitter(Qt::Vertical)), columnRow_(new QWidget),
       columnLayout_(new QHBoxLayout(columnRow_)), timeline_(new TimelineView), memory_(new MemoryBars) {
   setObjectName(QStringLiteral("comparePage"));
   columnLayout_->setContentsMargins(0, 0, 0, 0);
@@ -55,18 +83,15 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   columns->setWidget(columnRow_);
   columns->setWidgetResizable(true);
   columns->setFrameShape(QFrame::NoFrame);
-  auto* results = new QSplitter(Qt::Vertical);
-  results->setChildrenCollapsible(false);
-  results->addWidget(columns);
-  results->addWidget(makePictures());
-  results->setSizes({500, 500});
-  results->setStretchFactor(0, 1);
-  results->setStretchFactor(1, 1);
+  results_->setChildrenCollapsible(false);
+  results_->addWidget(columns);
+  results_->addWidget(makePictures());
+  connect(results_, &QSplitter::splitterMoved, this, [this] { isSplitByHand_ = true; });
   auto* empty = new EmptyState(tr("Which planner does best here?"),
                                tr("Each ticked planner searches with all cores and the same limit, one after the other. All plans are predicted by the same cost model."),
                                {{tr("Compare"), [this] { compare(); }}});
   stack_->addWidget(empty);
-  stack_->addWidget(results);
+  stack_->addWidget(results_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 10, 12, 10);
   layout->setSpacing(10);
@@ -82,6 +107,7 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   connect(&runs_, &CompareRuns::finished, this, [this] {
     timer_.stop();
     refreshControls();
+    QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
   });
   connect(&workspace_.document, &ProjectDocument::changed, this, &ComparePage::refresh);
   refreshControls();
@@ -204,12 +230,22 @@ void ComparePage::showResults() {
     columns_[i]->setContender(contender, best);
     if (!contender.evaluation) continue;
     const QString name = QString::fromStdString(contender.planner->name);
-    bands.push_back({QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration)), SliceModel(contender.evaluation->timeline)});
-    groups.push_back({name, planFacts(contender.evaluation->plan)});
+    PlanFacts facts = planFacts(contender.evaluation->plan);
+    const bool isFolded = facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
+    const QString heading = QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration));
+    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading, SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
+    groups.push_back({name, std::move(facts)});
   }
   timeline_->setBands(std::move(bands));
   memory_->setGroups(std::move(groups));
   refreshStale();
+}
+
+void ComparePage::fitColumns() {
+  if (isSplitByHand_) return;
+  const int whole = results_->height(), wanted = columnRow_->sizeHint().height() + 4;
+  const int top = std::min(wanted, whole * 11 / 20);
+  results_->setSizes({top, whole - top});
 }
 
 void ComparePage::poll() {
@@ -235,6 +271,7 @@ void ComparePage::refresh(Parts parts) {
     timer_.stop();
     stack_->setCurrentIndex(0);
   }
+  if (!(parts & kInputs)) return;
   refreshControls();
   refreshStale();
 }

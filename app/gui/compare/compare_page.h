@@ -4,6 +4,7 @@
 #include <QTimer>
 
 #include "app/gui/compare/compare_runs.h"
+#include "app/gui/plan/plan_facts.h"
 #include "app/gui/window/page.h"
 
 class QCheckBox;
@@ -11,6 +12,7 @@ class QDoubleSpinBox;
 class QHBoxLayout;
 class QLabel;
 class QPushButton;
+class QSplitter;
 class QStackedWidget;
 
 namespace evenkeel::gui {
@@ -41,6 +43,7 @@ class ComparePage final : public Page {
   void showResults();
   void poll();
   void use(int index);
+  void fitColumns();
   [[nodiscard]] std::vector<const Planner*> ticked() const;
 
   QString folder_;
@@ -55,11 +58,16 @@ class ComparePage final : public Page {
   QPushButton* stop_;
   QLabel* stale_;
   QStackedWidget* stack_;
+  QSplitter* results_;
+  bool isSplitByHand_ = false;
   QWidget* columnRow_;
   QHBoxLayout* columnLayout_;
   std::vector<CompareColumn*> columns_;
   TimelineView* timeline_;
   MemoryBars* memory_;
 };
+
+/// The timeline with only the first of equal pipelines; who waited for another of them waits for the first.
+[[nodiscard]] Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts);
 
 }  // namespace evenkeel::gui

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kPollMs = 40;      // 25 times a second
 constexpr int kJobPollMs = 250;  // the status bar needs less
+constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
 constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
 QString searchingText() { return PlanPage::tr("(best of the search)"); }
@@ -46,10 +47,10 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
   layout->setContentsMargins(12, 10, 12, 10);
   layout->setSpacing(10);
   layout->addWidget(makeControls());
-  layout->addWidget(panel_, 2);
+  layout->addWidget(panel_);
   chooser_ = makeChooser();
   layout->addWidget(chooser_);
-  layout->addWidget(view_, 5);
+  layout->addWidget(view_, 1);
 
   timer_.setInterval(kPollMs);
   jobTimer_.setInterval(kJobPollMs);
@@ -155,6 +156,16 @@ QWidget* PlanPage::makeChooser() {
   layout->addWidget(stale_);
   layout->addWidget(again_);
   layout->addStretch();
+  auto* save = new QPushButton(tr("Save plan…"));
+  save->setObjectName(QStringLiteral("planSave"));
+  save->setToolTip(tr("As a file that evenkeel-cli evaluates, simulates and launches"));
+  auto* remove = new QPushButton(tr("Remove"));
+  remove->setObjectName(QStringLiteral("planRemove"));
+  remove->setToolTip(tr("Take this plan out of the project; undo brings it back"));
+  connect(save, &QPushButton::clicked, this, &PlanPage::saveChosen);
+  connect(remove, &QPushButton::clicked, this, &PlanPage::removeChosen);
+  layout->addWidget(save);
+  layout->addWidget(remove);
   return bar;
 }
 
@@ -220,6 +231,7 @@ void PlanPage::finish() {
     keep(*result);
   } else {
     failure_ = result.error();
+    isFollowing_ = false;
     if (isReplay_) workspace_.messages.showError(result.error());
   }
   refreshPlans();
@@ -246,6 +258,8 @@ void PlanPage::refresh(Parts parts) {
     isFollowing_ = false;
     failure_.reset();
   }
+  if (!(parts & (kInputs | Part::Plans))) return;
+  if ((parts & kInputs) != 0 && !session_.isRunning()) failure_.reset();  // it was about other inputs
   if (parts.testFlag(Part::Plans)) refreshPlans();
   refreshControls();
   if (!isFollowing_ && !failure_) showChosen();
@@ -314,8 +328,24 @@ void PlanPage::showChosen() {
   const SearchSnapshot last = session_.snapshot();
   const bool isOfLastSearch = session_.result() && session_.result()->ok() && session_.result()->value() == plan->plan;
   panel_->setSearch(isOfLastSearch ? last : rememberedSearch(plan->plan));
-  view_->setPlan(std::make_shared<const Plan>(plan->plan));
+  if (!view_->plan() || *view_->plan() != plan->plan) view_->setPlan(std::make_shared<const Plan>(plan->plan));
   followSelection();
+}
+
+void PlanPage::saveChosen() {
+  const NamedPlan* plan = chosen();
+  if (plan == nullptr) return;
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save the plan"), QStringLiteral("plan.json"), tr("Plans (*.json)"));
+  if (path.isEmpty()) return;
+  if (auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(plan->plan))); !written) workspace_.messages.showError(written.error());
+}
+
+void PlanPage::removeChosen() {
+  const NamedPlan* plan = chosen();
+  if (plan == nullptr) return;
+  workspace_.document.edit(tr("Remove plan %1").arg(QString::fromStdString(plan->name)), [name = plan->name](Project& project) {
+    std::erase_if(project.plans, [&](const NamedPlan& other) { return other.name == name; });
+  });
 }
 
 void PlanPage::showStale() {

@@ -38,8 +38,9 @@ class PlanPage final : public Page {
   void refreshPlans();
   void refreshControls();
   void showChosen();
+  void saveChosen();
+  void removeChosen();
   void showStale();
-  void showSearch();
   void poll();
   void finish();
   void keep(const Plan& plan);

@@ -12,7 +12,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kMostSteps = 7;  // lines that fit beside the curve
+constexpr int kMostSteps = 6, kLines = 12;  // that fit beside the curve
 
 QString clockText(Seconds time) {
   const auto seconds = static_cast<int>(time.value);
@@ -85,6 +85,7 @@ SearchPanel::SearchPanel(QWidget* parent)
       counters_(makeLabel(QStringLiteral("searchCounters"), QPalette::PlaceholderText)),
       finder_(makeLabel(QStringLiteral("searchFinder"), QPalette::WindowText)) {
   setObjectName(QStringLiteral("searchPanel"));
+  setFixedHeight(kLines * (fontMetrics().height() + 1));  // what is said beside the curve must not move the page
   auto* facts = new QVBoxLayout;
   facts->setSpacing(6);
   facts->addWidget(progress_);

@@ -68,6 +68,21 @@ TEST(AgainstBest, IsTheShareOfThroughputThatIsMissing) {
   EXPECT_EQ(againstBestText({2.5}, {2}), QStringLiteral("−20.0\u2009%"));
 }
 
+TEST(FoldedTimeline, KeepsTheFirstOfEqualPipelines) {
+  Project project = demoProject("2x2:A100-80-SXM");
+  const Plan plan = demoPlan(project, "uniform");
+  const Evaluation evaluation = evaluate(plan, AnalyticProfile(plan.model, plan.training));
+  const PlanFacts facts = planFacts(evaluation.plan);
+  const Timeline folded = foldedTimeline(evaluation.timeline, facts);
+  std::size_t stages = 0;
+  for (const PipelineFacts& pipeline : facts.pipelines) stages += pipeline.stages.size();
+  EXPECT_EQ(folded.lanes.size(), stages);
+  for (const Span& span : folded.spans) {
+    EXPECT_LT(span.lane, static_cast<int>(stages));
+    EXPECT_LT(span.waitsForLane, static_cast<int>(stages));
+  }
+}
+
 class ComparePageTest : public ::testing::Test {
  protected:
   ComparePageTest() {

@@ -96,6 +96,34 @@ TEST_F(PlanPageTest, WhatDoesNotFitIsSaidInWordsAndNothingIsKept) {
   EXPECT_TRUE(reason->accessibleDescription().contains(QStringLiteral("lacks"))) << reason->accessibleDescription().toStdString();
 }
 
+TEST_F(PlanPageTest, AReasonGoesWhenWhatItWasAboutIsEdited) {
+  Project project = demoProject();
+  project.model = *modelFromArgument("gpt3-175b");
+  load(project);
+  ASSERT_TRUE(search());
+  load();
+  EXPECT_EQ(child<QWidget>("planReason")->accessibleName(), QStringLiteral("No plan yet"));
+}
+
+TEST_F(PlanPageTest, RemovingAPlanIsAnEditThatUndoTakesBack) {
+  load();
+  ASSERT_TRUE(search());
+  QTest::mouseClick(child<QPushButton>("planRemove"), Qt::LeftButton);
+  EXPECT_TRUE(document_.project().plans.empty());
+  document_.undoStack().undo();
+  EXPECT_EQ(document_.project().plans.size(), 1U);
+  EXPECT_EQ(child<QComboBox>("plans")->count(), 1);
+}
+
+TEST_F(PlanPageTest, AnotherPartOfTheProjectLeavesThePlanAsItIsShown) {
+  load();
+  ASSERT_TRUE(search());
+  const Plan* before = page_.findChild<PlanView*>()->plan().get();
+  document_.edit(QStringLiteral("move"), [](Project& p) { p.layout["cpu-0"] = {20, 40}; });
+  document_.edit(QStringLiteral("zero"), [](Project& p) { p.training.globalBatch = 17; });
+  EXPECT_EQ(page_.findChild<PlanView*>()->plan().get(), before);
+}
+
 TEST_F(PlanPageTest, SelectingAStageSelectsItsMachinesInAllViews) {
   load();
   ASSERT_TRUE(search());
