@@ -20,8 +20,15 @@ QString againstBestText(Seconds iteration, Seconds best) {
 }
 
 CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
-    : QFrame(parent), title_(new QLabel), state_(new QLabel), bar_(new QProgressBar), cancel_(new QPushButton(tr("Cancel"))), figures_(makeFigures()),
-      reason_(new QLabel), cards_(new StageCards(StageCards::Detail::Compact)), use_(new QPushButton(tr("Use this plan"))) {
+    : QFrame(parent),
+      title_(new QLabel),
+      state_(new QLabel),
+      bar_(new QProgressBar),
+      cancel_(new QPushButton(tr("Cancel"))),
+      figures_(makeFigures()),
+      reason_(new QLabel),
+      cards_(new StageCards(StageCards::Detail::Compact)),
+      use_(new QPushButton(tr("Use this plan"))) {
   const QString name = QString::fromStdString(planner.name);
   setObjectName(QStringLiteral("column-") + name);
   setAccessibleName(name);
@@ -72,8 +79,9 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
 }
 
 QWidget* CompareColumn::makeFigures() {
-  const std::array<QString, FigureCount> captions = {tr("Iteration"), tr("Samples a second"), tr("Against the best"), tr("Bubble"), tr("MFU"),
-                                                     tr("Worst memory"), tr("Devices used"), tr("Search"), tr("Gap to the bound")};
+  const std::array<QString, FigureCount> captions = {
+      tr("Iteration"),    tr("Samples a second"), tr("Against the best"), tr("Bubble"),          tr("MFU"),
+      tr("Worst memory"), tr("Devices used"),     tr("Search"),           tr("Gap to the bound")};
   auto* figures = new QWidget;
   auto* grid = new QGridLayout(figures);
   grid->setContentsMargins(0, 0, 0, 0);
@@ -134,7 +142,8 @@ void CompareColumn::showPlan(const Contender& contender, std::optional<Seconds> 
   const PlanPrediction& predicted = *evaluation.plan.predicted;
   const PlanFacts facts = planFacts(evaluation.plan);
   const bool isBest = best && predicted.iteration <= *best;
-  const std::string ended = evaluation.plan.search.is_object() ? evaluation.plan.search.value("stopped", std::string()) : std::string();
+  const std::string ended =
+      evaluation.plan.search.is_object() ? evaluation.plan.search.value("stopped", std::string()) : std::string();
   const bool isCut = ended == "stop request" || ended == "time limit";
   state_->setText(isBest ? tr("★ the fastest") : QString());
   const auto set = [&](Figure figure, const QString& text) { values_[figure]->setText(text); };

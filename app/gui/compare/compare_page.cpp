@@ -27,7 +27,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kPollMs = 40;  // 25 times a second
+constexpr int kPollMs = 40;                                                     // 25 times a second
 constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
 constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
@@ -73,9 +73,18 @@ Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
 }
 
 ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
-    : Page(workspace, parent), folder_(std::move(folder)), limit_(new QDoubleSpinBox), start_(new QPushButton(tr("Compare"))),
-      stop_(new QPushButton(tr("Stop all, keep best"))), stale_(new QLabel), stack_(new QStackedWidget), results_(new QSplitter(Qt::Vertical)), columnRow_(new QWidget),
-      columnLayout_(new QHBoxLayout(columnRow_)), timeline_(new TimelineView), memory_(new MemoryBars) {
+    : Page(workspace, parent),
+      folder_(std::move(folder)),
+      limit_(new QDoubleSpinBox),
+      start_(new QPushButton(tr("Compare"))),
+      stop_(new QPushButton(tr("Stop all, keep best"))),
+      stale_(new QLabel),
+      stack_(new QStackedWidget),
+      results_(new QSplitter(Qt::Vertical)),
+      columnRow_(new QWidget),
+      columnLayout_(new QHBoxLayout(columnRow_)),
+      timeline_(new TimelineView),
+      memory_(new MemoryBars) {
   setObjectName(QStringLiteral("comparePage"));
   columnLayout_->setContentsMargins(0, 0, 0, 0);
   columnLayout_->setSpacing(10);
@@ -88,7 +97,8 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   results_->addWidget(makePictures());
   connect(results_, &QSplitter::splitterMoved, this, [this] { isSplitByHand_ = true; });
   auto* empty = new EmptyState(tr("Which planner does best here?"),
-                               tr("Each ticked planner searches with all cores and the same limit, one after the other. All plans are predicted by the same cost model."),
+                               tr("Each ticked planner searches with all cores and the same limit, one after the other. All "
+                                  "plans are predicted by the same cost model."),
                                {{tr("Compare"), [this] { compare(); }}});
   stack_->addWidget(empty);
   stack_->addWidget(results_);
@@ -214,7 +224,8 @@ void ComparePage::followState(int index) {
   const Contender& contender = runs_.contenders()[static_cast<std::size_t>(index)];
   if (contender.state == Contender::State::Running) {
     job_ = nextSearchJob();
-    emit workspace_.jobStarted(job_, tr("Compare: %1").arg(QString::fromStdString(contender.planner->name)), [this, index] { runs_.cancel(index); });
+    emit workspace_.jobStarted(job_, tr("Compare: %1").arg(QString::fromStdString(contender.planner->name)),
+                               [this, index] { runs_.cancel(index); });
   } else if (contender.state == Contender::State::Done) {
     emit workspace_.jobEnded(job_);
   }
@@ -233,7 +244,8 @@ void ComparePage::showResults() {
     PlanFacts facts = planFacts(contender.evaluation->plan);
     const bool isFolded = facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
     const QString heading = QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration));
-    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading, SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
+    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading,
+                     SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
     groups.push_back({name, std::move(facts)});
   }
   timeline_->setBands(std::move(bands));
@@ -259,8 +271,9 @@ void ComparePage::poll() {
 void ComparePage::use(int index) {
   const Contender& contender = runs_.contenders()[static_cast<std::size_t>(index)];
   const std::string name = freshPlanName(workspace_.document.project(), contender.planner->name);
-  workspace_.document.edit(tr("Use the plan of %1").arg(QString::fromStdString(contender.planner->name)),
-                           [&](Project& project) { project.plans.push_back({name, contender.result->value()}); });
+  workspace_.document.edit(tr("Use the plan of %1").arg(QString::fromStdString(contender.planner->name)), [&](Project& project) {
+    project.plans.push_back({name, contender.result->value()});
+  });
   workspace_.goTo(Mode::Plan);
 }
 

@@ -85,7 +85,8 @@ void CompareRuns::abandon() {
 std::optional<Seconds> CompareRuns::best() const {
   std::optional<Seconds> best;
   for (const Contender& contender : contenders_) {
-    if (contender.evaluation && (!best || contender.evaluation->plan.predicted->iteration < *best)) best = contender.evaluation->plan.predicted->iteration;
+    if (contender.evaluation && (!best || contender.evaluation->plan.predicted->iteration < *best))
+      best = contender.evaluation->plan.predicted->iteration;
   }
   return best;
 }

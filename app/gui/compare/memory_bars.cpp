@@ -40,7 +40,11 @@ void MemoryBars::setGroups(std::vector<Group> groups) {
   for (const Group& group : groups_) {
     for (const PipelineFacts& pipeline : group.facts.pipelines) {
       for (const StageFacts& stage : pipeline.stages) {
-        if (stage.predicted) words << QStringLiteral("%1, %2, stage %3: %4").arg(group.heading, placeText(pipeline)).arg(stage.stage).arg(memoryText(stage.predicted->memory));
+        if (stage.predicted)
+          words << QStringLiteral("%1, %2, stage %3: %4")
+                       .arg(group.heading, placeText(pipeline))
+                       .arg(stage.stage)
+                       .arg(memoryText(stage.predicted->memory));
       }
     }
   }
@@ -65,7 +69,8 @@ QRectF MemoryBars::groupArea(std::size_t group) const {
   const double each = std::min(kWidestBar, room / static_cast<double>(std::max<std::size_t>(1, all)));
   const double least = std::min(90.0, room / static_cast<double>(groups_.size()));  // for the heading
   double left = whole.left();
-  for (std::size_t g = 0; g < group; ++g) left += std::max(least, each * static_cast<double>(stageCount(groups_[g].facts))) + kGroupGap;
+  for (std::size_t g = 0; g < group; ++g)
+    left += std::max(least, each * static_cast<double>(stageCount(groups_[g].facts))) + kGroupGap;
   return {left, whole.top(), each * static_cast<double>(stageCount(groups_[group].facts)), whole.height()};
 }
 
@@ -88,7 +93,9 @@ std::vector<MemoryBars::Bar> MemoryBars::bars() const {
 
 QString MemoryBars::textAt(QPoint position) const {
   for (const Bar& bar : bars()) {
-    if (bar.rect.contains(position) && bar.stage->predicted) return stageText(*bar.stage).section(QLatin1Char('\n'), 0, 0) + QLatin1Char('\n') + memoryDetail(bar.stage->predicted->memory);
+    if (bar.rect.contains(position) && bar.stage->predicted)
+      return stageText(*bar.stage).section(QLatin1Char('\n'), 0, 0) + QLatin1Char('\n') +
+             memoryDetail(bar.stage->predicted->memory);
   }
   return {};
 }
@@ -106,7 +113,8 @@ void MemoryBars::paintEvent(QPaintEvent* /*event*/) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (groups_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect().adjusted(12, 12, -12, -12), Qt::AlignCenter | Qt::TextWordWrap, tr("Peak memory of the stages stands here once there are plans."));
+    painter.drawText(rect().adjusted(12, 12, -12, -12), Qt::AlignCenter | Qt::TextWordWrap,
+                     tr("Peak memory of the stages stands here once there are plans."));
     return;
   }
   const QRectF whole = area();
@@ -129,12 +137,14 @@ void MemoryBars::paintEvent(QPaintEvent* /*event*/) {
     painter.setPen(part == 1 ? QPen(theme.error, 1, Qt::DashLine) : QPen(theme.grid, 1));
     painter.drawLine(QPointF(whole.left(), y), QPointF(whole.right(), y));
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(QRectF(0, y - line / 2.0, whole.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("%1 %").arg(100 * part));
+    painter.drawText(QRectF(0, y - line / 2.0, whole.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter,
+                     QStringLiteral("%1 %").arg(100 * part));
   }
   painter.setPen(palette().color(QPalette::Text));
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const double left = groupArea(g).left(), right = g + 1 < groups_.size() ? groupArea(g + 1).left() - 4 : whole.right();
-    painter.drawText(QRectF(left, whole.bottom() + 3, right - left, line), Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(groups_[g].heading, Qt::ElideRight, static_cast<int>(right - left)));
+    painter.drawText(QRectF(left, whole.bottom() + 3, right - left, line), Qt::AlignLeft | Qt::AlignVCenter,
+                     fontMetrics().elidedText(groups_[g].heading, Qt::ElideRight, static_cast<int>(right - left)));
   }
 }
 

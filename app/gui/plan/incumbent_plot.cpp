@@ -33,7 +33,8 @@ void IncumbentPlot::setSearch(const SearchSnapshot& search) {
     fastest_ = fastest_ * std::exp(-room);
     slowest_ = slowest_ * std::exp(room);
     end_ = std::max(search_.elapsed, search_.curve.back().found * 1.02);
-    setAccessibleDescription(tr("best %1 after %n improvement(s)", nullptr, static_cast<int>(search_.curve.size())).arg(timeText(search_.curve.back().iteration)));
+    setAccessibleDescription(tr("best %1 after %n improvement(s)", nullptr, static_cast<int>(search_.curve.size()))
+                                 .arg(timeText(search_.curve.back().iteration)));
   }
   update();
 }
@@ -75,7 +76,7 @@ void IncumbentPlot::paintEvent(QPaintEvent* /*event*/) {
   if (search_.curve.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect().adjusted(20, 10, -20, -10), Qt::AlignCenter | Qt::TextWordWrap,
-                     search_.isRunning             ? tr("Searching; no plan fits yet")
+                     search_.isRunning           ? tr("Searching; no plan fits yet")
                      : search_.elapsed.value > 0 ? tr("The search found no plan")
                                                  : placeholder_);
     return;
@@ -111,9 +112,11 @@ void IncumbentPlot::paintBound(QPainter& painter) const {
   painter.setPen(QPen(colours(palette()).good, 1, Qt::DashLine));
   painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
   painter.setPen(colours(palette()).good);
-  const bool isLow = yOf(search_.curve.back().iteration) > y - 2 * fontMetrics().height();  // the curve ends where the text would stand
+  const bool isLow =
+      yOf(search_.curve.back().iteration) > y - 2 * fontMetrics().height();  // the curve ends where the text would stand
   const double top = isLow ? y + 1 : y - fontMetrics().height() - 1;
-  painter.drawText(QRectF(plot.left() + 4, top, plot.width() - 8, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter, text);
+  painter.drawText(QRectF(plot.left() + 4, top, plot.width() - 8, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter,
+                   text);
 }
 
 void IncumbentPlot::paintCurve(QPainter& painter) const {
@@ -131,8 +134,11 @@ void IncumbentPlot::paintCurve(QPainter& painter) const {
   painter.setBrush(colour);
   for (const auto& point : search_.curve) painter.drawEllipse(QPointF(xOf(point.found), yOf(point.iteration)), 3, 3);
   const QString text = tr("best %1").arg(timeText(search_.curve.back().iteration));
+  const double height = fontMetrics().height(), width = fontMetrics().horizontalAdvance(text) + 4;
+  const QRectF place(area().right() - width, steps.back().y() - height - 3, width, height);
+  painter.fillRect(place, palette().color(QPalette::Base));  // the curve may have come down through it
   painter.setPen(palette().color(QPalette::Text));
-  painter.drawText(QRectF(area().left(), steps.back().y() - fontMetrics().height() - 3, area().width(), fontMetrics().height()), Qt::AlignRight | Qt::AlignVCenter, text);
+  painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter, text);
 }
 
 }  // namespace evenkeel::gui

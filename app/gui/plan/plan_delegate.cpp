@@ -14,7 +14,8 @@ namespace {
 constexpr int kBarWidth = 90, kBarHeight = 9, kCell = 10, kMargin = 8, kRowPadding = 8;
 
 QRectF barPlace(const QRect& cell) {
-  return {static_cast<double>(cell.left() + kMargin), static_cast<double>(cell.center().y() - kBarHeight / 2), kBarWidth, kBarHeight};
+  return {static_cast<double>(cell.left() + kMargin), static_cast<double>(cell.center().y() - kBarHeight / 2), kBarWidth,
+          kBarHeight};
 }
 
 void paintMemory(QPainter& painter, const QStyleOptionViewItem& option, const MemoryUse& memory, const QColor& text) {
@@ -47,7 +48,8 @@ void PlanDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
   };
   if (index.column() == PlanModel::Memory && stage->predicted) {
     clearBehind(barPlace(plain.rect));
-    paintMemory(*painter, plain, stage->predicted->memory, plain.palette.color(isSelected ? QPalette::HighlightedText : QPalette::Text));
+    paintMemory(*painter, plain, stage->predicted->memory,
+                plain.palette.color(isSelected ? QPalette::HighlightedText : QPalette::Text));
   } else if (index.column() == PlanModel::Recomputed) {
     const double height = 12, top = plain.rect.center().y() - height / 2;
     const QRectF strip(plain.rect.left() + kMargin, top, recomputeStripWidth(kCell), height);

@@ -16,9 +16,11 @@ QString text(std::string_view view) { return QString::fromUtf8(view.data(), stat
 
 /// Two stages that differ in their devices' places only.
 bool looksLike(const Cluster& cluster, const Stage& a, const Stage& b) {
-  if (a.units != b.units || a.tp != b.tp || a.dp != b.dp || a.recompute != b.recompute || a.predicted != b.predicted) return false;
-  return std::ranges::equal(a.devices, b.devices, {}, [&](DeviceId d) { return cluster.typeIndexOf(d); },
-                            [&](DeviceId d) { return cluster.typeIndexOf(d); });
+  if (a.units != b.units || a.tp != b.tp || a.dp != b.dp || a.recompute != b.recompute || a.predicted != b.predicted)
+    return false;
+  return std::ranges::equal(
+      a.devices, b.devices, {}, [&](DeviceId d) { return cluster.typeIndexOf(d); },
+      [&](DeviceId d) { return cluster.typeIndexOf(d); });
 }
 
 bool looksLike(const Cluster& cluster, const Pipeline& a, const Pipeline& b) {
@@ -30,7 +32,8 @@ QString deviceNames(const Cluster& cluster, const std::vector<DeviceId>& devices
   QStringList runs;
   for (std::size_t i = 0; i < devices.size();) {
     std::size_t end = i + 1;
-    while (end < devices.size() && devices[end].node == devices[i].node && devices[end].index == devices[end - 1].index + 1) ++end;
+    while (end < devices.size() && devices[end].node == devices[i].node && devices[end].index == devices[end - 1].index + 1)
+      ++end;
     const QString name = QString::fromStdString(cluster.nameOf(devices[i]));
     runs << (end - i == 1 ? name : tr("%1 to %2").arg(name).arg(devices[end - 1].index));
     i = end;
@@ -40,9 +43,15 @@ QString deviceNames(const Cluster& cluster, const std::vector<DeviceId>& devices
 
 StageFacts stageFacts(const Plan& plan, int p, int s) {
   const Stage& stage = plan.pipelines[static_cast<std::size_t>(p)].stages[static_cast<std::size_t>(s)];
-  StageFacts facts{.pipeline = p, .stage = s, .devices = deviceCounts(plan.cluster, stage.devices),
-                   .deviceNames = deviceNames(plan.cluster, stage.devices), .typeIndex = plan.cluster.typeIndexOf(stage.devices.front()),
-                   .units = stage.units, .tp = stage.tp, .dp = stage.dp, .predicted = stage.predicted};
+  StageFacts facts{.pipeline = p,
+                   .stage = s,
+                   .devices = deviceCounts(plan.cluster, stage.devices),
+                   .deviceNames = deviceNames(plan.cluster, stage.devices),
+                   .typeIndex = plan.cluster.typeIndexOf(stage.devices.front()),
+                   .units = stage.units,
+                   .tp = stage.tp,
+                   .dp = stage.dp,
+                   .predicted = stage.predicted};
   for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
     const UnitKind kind = plan.model.unitKind(unit);
     facts.hasEmbedding |= kind == UnitKind::Embedding;
@@ -61,8 +70,13 @@ StageFacts stageFacts(const Plan& plan, int p, int s) {
 
 PipelineFacts pipelineFacts(const Plan& plan, int p, int count) {
   const Pipeline& pipeline = plan.pipelines[static_cast<std::size_t>(p)];
-  PipelineFacts facts{.first = p, .count = count, .localBatch = pipeline.localBatch, .microBatches = pipeline.microBatchCount(),
-                      .microBatch = pipeline.microBatch, .time = pipeline.predictedTime, .bubbleFraction = pipeline.bubbleFraction};
+  PipelineFacts facts{.first = p,
+                      .count = count,
+                      .localBatch = pipeline.localBatch,
+                      .microBatches = pipeline.microBatchCount(),
+                      .microBatch = pipeline.microBatch,
+                      .time = pipeline.predictedTime,
+                      .bubbleFraction = pipeline.bubbleFraction};
   for (int s = 0; s < static_cast<int>(pipeline.stages.size()); ++s) {
     facts.stages.push_back(stageFacts(plan, p, s));
     facts.deviceCount += static_cast<int>(pipeline.stages[static_cast<std::size_t>(s)].devices.size());
@@ -72,17 +86,24 @@ PipelineFacts pipelineFacts(const Plan& plan, int p, int count) {
 
 /// The slowest stage of the slowest pipeline sets the pace.
 void markBottleneck(PlanFacts& facts) {
-  const auto slowest = std::ranges::max_element(facts.pipelines, {}, [](const PipelineFacts& p) { return p.time.value_or(Seconds{}); });
+  const auto slowest =
+      std::ranges::max_element(facts.pipelines, {}, [](const PipelineFacts& p) { return p.time.value_or(Seconds{}); });
   if (slowest == facts.pipelines.end() || !slowest->time) return;
   const auto pace = [](const StageFacts& s) { return s.predicted ? s.predicted->forward + s.predicted->backward : Seconds{}; };
   StageFacts& stage = *std::ranges::max_element(slowest->stages, {}, pace);
   stage.isBottleneck = true;
-  facts.bottleneck = tr("%1: %2 compute").arg(QString::fromStdString(placeOf(static_cast<std::size_t>(stage.pipeline), static_cast<std::size_t>(stage.stage))), timeText(pace(stage)));
-  if (stage.predicted && stage.predicted->send.value > 0) facts.bottleneck += tr(", %1 send").arg(timeText(stage.predicted->send));
+  facts.bottleneck =
+      tr("%1: %2 compute")
+          .arg(QString::fromStdString(placeOf(static_cast<std::size_t>(stage.pipeline), static_cast<std::size_t>(stage.stage))),
+               timeText(pace(stage)));
+  if (stage.predicted && stage.predicted->send.value > 0)
+    facts.bottleneck += tr(", %1 send").arg(timeText(stage.predicted->send));
   facts.bottleneck += tr(" a micro-batch");
 }
 
-double used(const MemoryUse& memory) { return static_cast<double>(memory.total().value) / static_cast<double>(std::max<std::int64_t>(1, memory.capacity.value)); }
+double used(const MemoryUse& memory) {
+  return static_cast<double>(memory.total().value) / static_cast<double>(std::max<std::int64_t>(1, memory.capacity.value));
+}
 
 }  // namespace
 
@@ -95,7 +116,8 @@ int StageFacts::heldOps() const {
 
 const StageFacts* PlanFacts::find(int pipeline, int stage) const {
   for (const PipelineFacts& group : pipelines) {
-    if (group.contains(pipeline) && stage >= 0 && stage < static_cast<int>(group.stages.size())) return &group.stages[static_cast<std::size_t>(stage)];
+    if (group.contains(pipeline) && stage >= 0 && stage < static_cast<int>(group.stages.size()))
+      return &group.stages[static_cast<std::size_t>(stage)];
   }
   return nullptr;
 }
@@ -125,7 +147,8 @@ QString deviceCounts(const Cluster& cluster, const std::vector<DeviceId>& device
   for (const DeviceId device : devices) ++counts[cluster.typeIndexOf(device)];
   QStringList parts;
   for (const auto& [type, count] : counts)
-    parts << QStringLiteral("%1 × %2").arg(count).arg(QString::fromStdString(cluster.deviceTypes[static_cast<std::size_t>(type)].name));
+    parts << QStringLiteral("%1 × %2").arg(count).arg(
+        QString::fromStdString(cluster.deviceTypes[static_cast<std::size_t>(type)].name));
   return parts.join(QStringLiteral(", "));
 }
 
@@ -172,8 +195,9 @@ QString memoryText(const MemoryUse& memory) {
 
 QString memoryDetail(const MemoryUse& memory) {
   QStringList lines{memoryText(memory)};
-  for (const auto& [name, size] : {std::pair{tr("weights"), memory.weights}, std::pair{tr("gradients"), memory.gradients}, std::pair{tr("optimizer"), memory.optimizer},
-                                   std::pair{tr("activations"), memory.activations}, std::pair{tr("transient"), memory.transient}, std::pair{tr("framework"), memory.reserved}})
+  for (const auto& [name, size] : {std::pair{tr("weights"), memory.weights}, std::pair{tr("gradients"), memory.gradients},
+                                   std::pair{tr("optimizer"), memory.optimizer}, std::pair{tr("activations"), memory.activations},
+                                   std::pair{tr("transient"), memory.transient}, std::pair{tr("framework"), memory.reserved}})
     lines << QStringLiteral("%1: %2").arg(name, bytesText(size));
   return lines.join(QLatin1Char('\n'));
 }
@@ -192,10 +216,17 @@ QString recomputeText(const StageFacts& stage) {
 
 QString stageText(const StageFacts& stage) {
   QStringList lines;
-  lines << QString::fromStdString(placeOf(static_cast<std::size_t>(stage.pipeline), static_cast<std::size_t>(stage.stage))) + QStringLiteral(": ") + stage.devices;
-  lines << tr("%1 (units %2 to %3), TP %4, DP %5").arg(layersText(stage)).arg(stage.units.first).arg(stage.units.last - 1).arg(stage.tp).arg(stage.dp);
+  lines << QString::fromStdString(placeOf(static_cast<std::size_t>(stage.pipeline), static_cast<std::size_t>(stage.stage))) +
+               QStringLiteral(": ") + stage.devices;
+  lines << tr("%1 (units %2 to %3), TP %4, DP %5")
+               .arg(layersText(stage))
+               .arg(stage.units.first)
+               .arg(stage.units.last - 1)
+               .arg(stage.tp)
+               .arg(stage.dp);
   if (stage.predicted) {
-    lines << tr("a micro-batch: forward %1, backward %2").arg(timeText(stage.predicted->forward), timeText(stage.predicted->backward));
+    lines << tr("a micro-batch: forward %1, backward %2")
+                 .arg(timeText(stage.predicted->forward), timeText(stage.predicted->backward));
     lines << tr("memory %1").arg(memoryText(stage.predicted->memory));
   }
   lines << recomputeText(stage);

@@ -25,7 +25,7 @@ struct StageFacts {
   QString deviceNames;          // "node-0/0 to 3"
   int typeIndex = 0;            // of its first device: gives the colour
   UnitRange units;
-  double layers = 0;            // attention and MLP blocks, half a layer each
+  double layers = 0;  // attention and MLP blocks, half a layer each
   bool hasEmbedding = false, hasHead = false;
   int tp = 1, dp = 1;
   std::optional<StagePrediction> predicted;
@@ -51,8 +51,8 @@ struct PipelineFacts {
 /// devices of the same types they use are one.
 struct PlanFacts {
   std::vector<PipelineFacts> pipelines;
-  QString idle;        // "4 × T4"; empty: every device is used
-  QString bottleneck;  // "pipeline 0, stage 1: 41 ms compute, 9 ms send a micro-batch"; empty: not predicted
+  QString idle;            // "4 × T4"; empty: every device is used
+  QString bottleneck;      // "pipeline 0, stage 1: 41 ms compute, 9 ms send a micro-batch"; empty: not predicted
   double worstMemory = 0;  // of the capacity of the fullest device; 0: not predicted
 
   [[nodiscard]] const StageFacts* find(int pipeline, int stage) const;

@@ -12,8 +12,9 @@ namespace {
 constexpr quintptr kTop = 0;  // internal id of pipeline rows; of a stage row: 1 + the row of its pipeline
 
 bool haveSameRows(const PlanFacts& a, const PlanFacts& b) {
-  return std::ranges::equal(a.pipelines, b.pipelines, {}, [](const PipelineFacts& p) { return p.stages.size(); },
-                            [](const PipelineFacts& p) { return p.stages.size(); });
+  return std::ranges::equal(
+      a.pipelines, b.pipelines, {}, [](const PipelineFacts& p) { return p.stages.size(); },
+      [](const PipelineFacts& p) { return p.stages.size(); });
 }
 
 bool isNumber(int column) { return column >= PlanModel::Layers && column <= PlanModel::Time; }
@@ -38,7 +39,8 @@ void PlanModel::setFacts(PlanFacts facts) {
 
 const PipelineFacts* PlanModel::pipelineAt(const QModelIndex& index) const {
   if (!index.isValid()) return nullptr;
-  const auto row = index.internalId() == kTop ? static_cast<std::size_t>(index.row()) : static_cast<std::size_t>(index.internalId() - 1);
+  const auto row =
+      index.internalId() == kTop ? static_cast<std::size_t>(index.row()) : static_cast<std::size_t>(index.internalId() - 1);
   return &facts_.pipelines[row];
 }
 
@@ -74,7 +76,8 @@ int PlanModel::columnCount(const QModelIndex& /*parent*/) const { return ColumnC
 
 QVariant PlanModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  if (role == Qt::TextAlignmentRole) return static_cast<int>((isNumber(index.column()) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return static_cast<int>((isNumber(index.column()) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   const StageFacts* stage = stageAt(index);
   return stage != nullptr ? stageData(*stage, index.column(), role) : pipelineData(*pipelineAt(index), index.column(), role);
 }
@@ -90,7 +93,8 @@ QVariant PlanModel::pipelineData(const PipelineFacts& pipeline, int column, int 
     const QString text = tr("%1 micro-batches an iteration").arg(pipeline.microBatches);
     return last == 0 ? text : text + tr(", the last of %1").arg(last);
   }
-  if (role == Qt::ToolTipRole && column == Time) return tr("Its forward and backward passes; %1 of it are bubbles").arg(percentText(pipeline.bubbleFraction));
+  if (role == Qt::ToolTipRole && column == Time)
+    return tr("Its forward and backward passes; %1 of it are bubbles").arg(percentText(pipeline.bubbleFraction));
   if (role != Qt::DisplayRole) return {};
   switch (column) {
     case Place: return placeText(pipeline);
@@ -123,7 +127,10 @@ QVariant PlanModel::stageData(const StageFacts& stage, int column, int role) con
     case Dp: return QString::number(stage.dp);
     case Tp: return QString::number(stage.tp);
     case Time: return stage.predicted ? timeText(stage.predicted->forward + stage.predicted->backward) : QString();
-    case Memory: return stage.predicted ? QStringLiteral("%1 / %2").arg(bytesText(stage.predicted->memory.total()), bytesText(stage.predicted->memory.capacity)) : QString();
+    case Memory:
+      return stage.predicted ? QStringLiteral("%1 / %2").arg(bytesText(stage.predicted->memory.total()),
+                                                             bytesText(stage.predicted->memory.capacity))
+                             : QString();
     case Recomputed: return QStringLiteral("%1 / %2").arg(stage.recomputedOps()).arg(stage.heldOps());
     default: return {};
   }
@@ -131,21 +138,25 @@ QVariant PlanModel::stageData(const StageFacts& stage, int column, int role) con
 
 QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole) return static_cast<int>((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return static_cast<int>((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   struct Heading {
     const char *text, *meaning;
   };
   static const Heading kHeadings[] = {
-      {QT_TR_NOOP("Pipeline, stage"), QT_TR_NOOP("A pipeline holds the whole model and trains its part of the batch; ◆ is the stage that sets the pace")},
+      {QT_TR_NOOP("Pipeline, stage"),
+       QT_TR_NOOP("A pipeline holds the whole model and trains its part of the batch; ◆ is the stage that sets the pace")},
       {QT_TR_NOOP("Devices"), QT_TR_NOOP("Of a stage: TP x DP of them")},
       {QT_TR_NOOP("Layers"), QT_TR_NOOP("Attention and MLP blocks, half a layer each")},
       {QT_TR_NOOP("DP"), QT_TR_NOOP("Replicas inside the stage that share each micro-batch")},
       {QT_TR_NOOP("TP"), QT_TR_NOOP("Devices that share each layer")},
       {QT_TR_NOOP("Micro-batch"), QT_TR_NOOP("Samples that go through the pipeline at once")},
       {QT_TR_NOOP("Samples"), QT_TR_NOOP("Of an iteration")},
-      {QT_TR_NOOP("Time"), QT_TR_NOOP("Of a stage: forward and backward of one micro-batch; of a pipeline: all of its micro-batches")},
+      {QT_TR_NOOP("Time"),
+       QT_TR_NOOP("Of a stage: forward and backward of one micro-batch; of a pipeline: all of its micro-batches")},
       {QT_TR_NOOP("Memory"), QT_TR_NOOP("Of the stage's fullest device, with what it may use; ! from 85 %, !! from 95 % on")},
-      {QT_TR_NOOP("Recomputed ops"), QT_TR_NOOP("A cell a kind of op in the order of the forward pass: filled is computed again, outlined is kept")}};
+      {QT_TR_NOOP("Recomputed ops"),
+       QT_TR_NOOP("A cell a kind of op in the order of the forward pass: filled is computed again, outlined is kept")}};
   if (role == Qt::DisplayRole) return tr(kHeadings[section].text);
   if (role == Qt::ToolTipRole) return tr(kHeadings[section].meaning);
   return {};
@@ -155,7 +166,8 @@ QString PlanModel::tsv(const QModelIndexList& rows) const {
   QStringList lines;
   const auto line = [](auto&& cell) {
     QStringList cells;
-    for (int column = 0; column < ColumnCount; ++column) cells << cell(column).toString().replace(QChar(0x2009), QLatin1Char(' '));
+    for (int column = 0; column < ColumnCount; ++column)
+      cells << cell(column).toString().replace(QChar(0x2009), QLatin1Char(' '));
     return cells.join(QLatin1Char('\t'));
   };
   lines << line([&](int column) { return headerData(column, Qt::Horizontal, Qt::DisplayRole); });

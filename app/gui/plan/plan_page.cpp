@@ -21,8 +21,8 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kPollMs = 40;      // 25 times a second
-constexpr int kJobPollMs = 250;  // the status bar needs less
+constexpr int kPollMs = 40;                                                     // 25 times a second
+constexpr int kJobPollMs = 250;                                                 // the status bar needs less
 constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
 constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
@@ -39,9 +39,18 @@ std::string freshPlanName(const Project& project, const std::string& planner) {
 }
 
 PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
-    : Page(workspace, parent), folder_(std::move(folder)), planner_(new QComboBox), options_(new QLineEdit), limit_(new QDoubleSpinBox),
-      search_(new QPushButton(tr("Search"))), stop_(new QPushButton(tr("Stop, keep best"))), plans_(new QComboBox), stale_(new QLabel),
-      again_(new QPushButton(tr("Search again"))), panel_(new SearchPanel), view_(new PlanView) {
+    : Page(workspace, parent),
+      folder_(std::move(folder)),
+      planner_(new QComboBox),
+      options_(new QLineEdit),
+      limit_(new QDoubleSpinBox),
+      search_(new QPushButton(tr("Search"))),
+      stop_(new QPushButton(tr("Stop, keep best"))),
+      plans_(new QComboBox),
+      stale_(new QLabel),
+      again_(new QPushButton(tr("Search again"))),
+      panel_(new SearchPanel),
+      view_(new PlanView) {
   setObjectName(QStringLiteral("planPage"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(12, 10, 12, 10);
@@ -99,7 +108,9 @@ QWidget* PlanPage::makeControls() {
     auto* action = new QAction(button->text(), this);
     action->setShortcut(keys);
     addAction(action);
-    connect(action, &QAction::triggered, button, [button] { if (button->isEnabled()) emit button->clicked(); });
+    connect(action, &QAction::triggered, button, [button] {
+      if (button->isEnabled()) emit button->clicked();
+    });
   };
   addKey(QKeySequence(Qt::Key_F5), search_);
   addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
@@ -107,7 +118,8 @@ QWidget* PlanPage::makeControls() {
   replayFile->setObjectName(QStringLiteral("searchReplay"));
   replayFile->setToolTip(tr("Show a search that evenkeel-cli plan --events has recorded"));
   connect(replayFile, &QPushButton::clicked, this, [this] {
-    const QString path = QFileDialog::getOpenFileName(this, tr("Replay a search"), {}, tr("Events (*.jsonl *.json *.events);;All files (*)"));
+    const QString path =
+        QFileDialog::getOpenFileName(this, tr("Replay a search"), {}, tr("Events (*.jsonl *.json *.events);;All files (*)"));
     if (!path.isEmpty()) replay(path);
   });
 
@@ -156,16 +168,16 @@ QWidget* PlanPage::makeChooser() {
   layout->addWidget(stale_);
   layout->addWidget(again_);
   layout->addStretch();
-  auto* save = new QPushButton(tr("Save plan…"));
-  save->setObjectName(QStringLiteral("planSave"));
-  save->setToolTip(tr("As a file that evenkeel-cli evaluates, simulates and launches"));
-  auto* remove = new QPushButton(tr("Remove"));
-  remove->setObjectName(QStringLiteral("planRemove"));
-  remove->setToolTip(tr("Take this plan out of the project; undo brings it back"));
-  connect(save, &QPushButton::clicked, this, &PlanPage::saveChosen);
-  connect(remove, &QPushButton::clicked, this, &PlanPage::removeChosen);
-  layout->addWidget(save);
-  layout->addWidget(remove);
+  save_ = new QPushButton(tr("Save plan…"));
+  save_->setObjectName(QStringLiteral("planSave"));
+  save_->setToolTip(tr("As a file that evenkeel-cli evaluates, simulates and launches"));
+  remove_ = new QPushButton(tr("Remove"));
+  remove_->setObjectName(QStringLiteral("planRemove"));
+  remove_->setToolTip(tr("Take this plan out of the project; undo brings it back"));
+  connect(save_, &QPushButton::clicked, this, &PlanPage::saveChosen);
+  connect(remove_, &QPushButton::clicked, this, &PlanPage::removeChosen);
+  layout->addWidget(save_);
+  layout->addWidget(remove_);
   return bar;
 }
 
@@ -244,7 +256,9 @@ void PlanPage::keep(const Plan& plan) {
   const std::string name = freshPlanName(workspace_.document.project(), planner.toStdString());
   const bool wasFollowing = isFollowing_;
   isFollowing_ = false;
-  workspace_.document.edit(tr("Find a plan with %1").arg(planner), [&](Project& project) { project.plans.push_back({name, plan}); });
+  workspace_.document.edit(tr("Find a plan with %1").arg(planner), [&](Project& project) {
+    project.plans.push_back({name, plan});
+  });
   if (wasFollowing) plans_->setCurrentIndex(plans_->findData(QString::fromStdString(name)));
   workspace_.log(tr("%1 found a plan: kept as \"%2\"").arg(planner, QString::fromStdString(name)));
 }
@@ -289,15 +303,18 @@ void PlanPage::refreshControls() {
   if (!planner) return;
   QStringList lines{QString::fromStdString((*planner)->summary)};
   for (const PlannerOptionInfo& option : (*planner)->options)
-    lines << QStringLiteral("%1=%2: %3").arg(QString::fromStdString(option.name), QString::fromStdString(option.values), QString::fromStdString(option.meaning));
+    lines << QStringLiteral("%1=%2: %3")
+                 .arg(QString::fromStdString(option.name), QString::fromStdString(option.values),
+                      QString::fromStdString(option.meaning));
   planner_->setToolTip(lines.front());
   options_->setToolTip(lines.mid(1).isEmpty() ? tr("This planner has no options") : lines.mid(1).join(QLatin1Char('\n')));
   options_->setEnabled(!(*planner)->options.empty());
   const auto problem = workspace_.document.project().problem();
   if (problem) {
-    panel_->setPlaceholder(tr("%1 on %2, %3 samples an iteration.\nSearch (F5) shows here how the best plan gets faster.")
-                               .arg(QString::fromStdString(problem->model.name), deviceCounts(problem->cluster, problem->cluster.devices()))
-                               .arg(problem->training.globalBatch));
+    panel_->setPlaceholder(
+        tr("%1 on %2, %3 samples an iteration.\nSearch (F5) shows here how the best plan gets faster.")
+            .arg(QString::fromStdString(problem->model.name), deviceCounts(problem->cluster, problem->cluster.devices()))
+            .arg(problem->training.globalBatch));
   }
 }
 
@@ -313,17 +330,22 @@ void PlanPage::showChosen() {
     panel_->setSearch(session_.snapshot());
     const bool none = failure_->code == Error::Code::Infeasible;
     QString text = QString::fromStdString(failure_->where + ": " + failure_->what) + QStringLiteral(".");
-    if (!failure_->remedy.empty()) text += QStringLiteral("\n") + tr("Way out: %1.").arg(QString::fromStdString(failure_->remedy));
+    if (!failure_->remedy.empty())
+      text += QStringLiteral("\n") + tr("Way out: %1.").arg(QString::fromStdString(failure_->remedy));
     PlanView::Actions actions;
-    if (none) actions = {{tr("Change the training"), [this] { workspace_.goTo(Mode::Model); }}, {tr("Change the cluster"), [this] { workspace_.goTo(Mode::Cluster); }}};
+    if (none)
+      actions = {{tr("Change the training"), [this] { workspace_.goTo(Mode::Model); }},
+                 {tr("Change the cluster"), [this] { workspace_.goTo(Mode::Cluster); }}};
     return view_->showReason(none ? tr("No plan fits") : tr("The search found no plan"), text, std::move(actions));
   }
   if (isFollowing_) return poll();
   const NamedPlan* plan = chosen();
   if (plan == nullptr) {
     panel_->setSearch({});
-    return view_->showReason(tr("No plan yet"), tr("A planner lays the model out over the devices: pipelines, stages, layers, micro-batches, recomputation."),
-                             {{tr("Search"), [this] { search(); }}});
+    return view_->showReason(
+        tr("No plan yet"),
+        tr("A planner lays the model out over the devices: pipelines, stages, layers, micro-batches, recomputation."),
+        {{tr("Search"), [this] { search(); }}});
   }
   const SearchSnapshot last = session_.snapshot();
   const bool isOfLastSearch = session_.result() && session_.result()->ok() && session_.result()->value() == plan->plan;
@@ -337,7 +359,8 @@ void PlanPage::saveChosen() {
   if (plan == nullptr) return;
   const QString path = QFileDialog::getSaveFileName(this, tr("Save the plan"), QStringLiteral("plan.json"), tr("Plans (*.json)"));
   if (path.isEmpty()) return;
-  if (auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(plan->plan))); !written) workspace_.messages.showError(written.error());
+  if (auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(plan->plan))); !written)
+    workspace_.messages.showError(written.error());
 }
 
 void PlanPage::removeChosen() {
@@ -349,6 +372,7 @@ void PlanPage::removeChosen() {
 }
 
 void PlanPage::showStale() {
+  for (QPushButton* button : {save_, remove_}) button->setEnabled(chosen() != nullptr);
   const NamedPlan* plan = isFollowing_ || failure_ ? nullptr : chosen();
   bool isStale = false;
   if (plan != nullptr && !plan->plan.inputsSha256.empty()) {
@@ -367,7 +391,8 @@ void PlanPage::selectStage(int pipeline, int stage) {
   if (!view_->plan()) return;
   for (const PipelineFacts& group : view_->facts().pipelines) {
     if (!group.contains(pipeline)) continue;
-    workspace_.selection.setStage(StageRef{plan != nullptr && !isFollowing_ ? plan->name : std::string(), pipeline, stage}, machinesOf(*view_->plan(), group, stage));
+    workspace_.selection.setStage(StageRef{plan != nullptr && !isFollowing_ ? plan->name : std::string(), pipeline, stage},
+                                  machinesOf(*view_->plan(), group, stage));
   }
 }
 

@@ -54,7 +54,7 @@ class PlanPage final : public Page {
   QTimer timer_;
   QTimer jobTimer_;
   int job_ = 0;
-  bool isFollowing_ = false;   // what the search finds is shown, not a plan of the project
+  bool isFollowing_ = false;  // what the search finds is shown, not a plan of the project
   bool isReplay_ = false;
   std::optional<Error> failure_;  // of the last search, while it is what there is to say
 
@@ -67,6 +67,8 @@ class PlanPage final : public Page {
   QComboBox* plans_;
   QLabel* stale_;
   QPushButton* again_;
+  QPushButton* save_ = nullptr;
+  QPushButton* remove_ = nullptr;
   SearchPanel* panel_;
   PlanView* view_;
 };

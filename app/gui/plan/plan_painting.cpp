@@ -22,7 +22,9 @@ int blockOf(Op op) {
 
 void paintMemoryBar(QPainter& painter, const QRectF& rect, const MemoryUse& memory, const QPalette& palette) {
   const Colours& theme = colours(palette);
-  const double part = std::clamp(static_cast<double>(memory.total().value) / static_cast<double>(std::max<std::int64_t>(1, memory.capacity.value)), 0.0, 1.0);
+  const double part = std::clamp(
+      static_cast<double>(memory.total().value) / static_cast<double>(std::max<std::int64_t>(1, memory.capacity.value)), 0.0,
+      1.0);
   const Fullness level = fullness(memory);
   const QColor colour = level == Fullness::Full ? theme.error : level == Fullness::Tight ? theme.warning : theme.accent;
   painter.save();

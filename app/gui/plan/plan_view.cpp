@@ -51,8 +51,17 @@ QString headlineText(const Evaluation& evaluation, const PlanFacts& facts) {
 }
 
 PlanView::PlanView(QWidget* parent)
-    : QWidget(parent), stack_(new QStackedWidget), reason_(new QWidget), content_(new QWidget), headline_(new QLabel), violations_(new QLabel),
-      tabs_(new QTabBar), tabStack_(new QStackedWidget), table_(new QTreeView), notes_(new QLabel), cards_(new StageCards(StageCards::Detail::Full)),
+    : QWidget(parent),
+      stack_(new QStackedWidget),
+      reason_(new QWidget),
+      content_(new QWidget),
+      headline_(new QLabel),
+      violations_(new QLabel),
+      tabs_(new QTabBar),
+      tabStack_(new QStackedWidget),
+      table_(new QTreeView),
+      notes_(new QLabel),
+      cards_(new StageCards(StageCards::Detail::Full)),
       timeline_(new TimelineView) {
   setObjectName(QStringLiteral("planView"));
   headline_->setObjectName(QStringLiteral("planHeadline"));
@@ -141,7 +150,8 @@ QWidget* PlanView::makeTimeline() {
 
 void PlanView::showReason(const QString& title, const QString& text, Actions actions) {
   plan_ = nullptr;
-  const bool isShown = reason_->accessibleName() == title && reason_->accessibleDescription() == text && stack_->currentWidget() == reason_;
+  const bool isShown =
+      reason_->accessibleName() == title && reason_->accessibleDescription() == text && stack_->currentWidget() == reason_;
   if (isShown) return;
   stack_->removeWidget(reason_);
   reason_->setObjectName(QString());  // lives on until the event loop runs

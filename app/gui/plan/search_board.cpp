@@ -141,7 +141,8 @@ SearchSnapshot rememberedSearch(const Plan& plan) {
     const auto incumbents = plan.search.find("incumbents");
     if (incumbents == plan.search.end()) return snapshot;
     for (const Json& point : *incumbents)
-      snapshot.curve.push_back({{point.at("seconds").get<double>()}, fromMilliseconds(point.at("iteration_ms").get<double>()), {}});
+      snapshot.curve.push_back(
+          {{point.at("seconds").get<double>()}, fromMilliseconds(point.at("iteration_ms").get<double>()), {}});
   } catch (const Json::exception&) {
     return {};  // a plan of another program: its search cannot be shown, the plan can
   }

@@ -37,9 +37,9 @@ struct SearchSnapshot {
   [[nodiscard]] std::optional<double> gap() const;
 };
 
-/// Where a search writes and a window reads: all is under one mutex, so that a search that runs through 100,000 candidates a second
-/// never waits for the window, which reads some 25 times a second. Times come with each event, so that a recorded search can be
-/// written as well.
+/// Where a search writes and a window reads: all is under one mutex, so that a search that runs through 100,000 candidates a
+/// second never waits for the window, which reads some 25 times a second. Times come with each event, so that a recorded search
+/// can be written as well.
 class SearchBoard {
  public:
   void begin(std::string planner, std::optional<Seconds> timeLimit);

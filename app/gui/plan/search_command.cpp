@@ -39,7 +39,9 @@ std::string fileWith(const Json& json, const char* kind, const QString& folder) 
 }
 
 std::string shellWord(const std::string& word) {
-  const auto isPlain = [](unsigned char c) { return std::isalnum(c) != 0 || std::string_view("/._-:,=@+").find(static_cast<char>(c)) != std::string_view::npos; };
+  const auto isPlain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("/._-:,=@+").find(static_cast<char>(c)) != std::string_view::npos;
+  };
   if (!word.empty() && std::ranges::all_of(word, isPlain)) return word;
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -50,11 +52,13 @@ std::string problemArguments(const Problem& problem, const QString& folder) {
   std::string cluster = shorthandOf(problem.cluster);
   if (cluster.empty()) cluster = fileWith(toJson(problem.cluster), "cluster", folder);
   std::string model = problem.model.name;
-  if (std::ranges::find(modelCatalogue(), problem.model) == modelCatalogue().end()) model = fileWith(toJson(problem.model), "model", folder);
+  if (std::ranges::find(modelCatalogue(), problem.model) == modelCatalogue().end())
+    model = fileWith(toJson(problem.model), "model", folder);
   const Training& training = problem.training;
-  return fmt::format("--cluster {} --model {} --global-batch {} --sequence-length {} --precision {} --zero {} --gradient-sync {} --attention {}",
-                     shellWord(cluster), shellWord(model), training.globalBatch, training.sequenceLength, name(training.precision), training.zeroStage,
-                     name(training.gradientSync), name(training.attention));
+  return fmt::format(
+      "--cluster {} --model {} --global-batch {} --sequence-length {} --precision {} --zero {} --gradient-sync {} --attention {}",
+      shellWord(cluster), shellWord(model), training.globalBatch, training.sequenceLength, name(training.precision),
+      training.zeroStage, name(training.gradientSync), name(training.attention));
 }
 
 std::string searchArguments(const SearchRequest& request) {
@@ -67,22 +71,24 @@ std::string searchArguments(const SearchRequest& request) {
 }  // namespace
 
 QString searchCommand(const SearchRequest& request, const QString& folder) {
-  return QString::fromStdString(fmt::format("evenkeel-cli plan {} --planner {}{} --out plan.json", problemArguments(request.problem, folder),
-                                            request.planner->name, searchArguments(request)));
+  return QString::fromStdString(fmt::format("evenkeel-cli plan {} --planner {}{} --out plan.json",
+                                            problemArguments(request.problem, folder), request.planner->name,
+                                            searchArguments(request)));
 }
 
 QString compareCommand(const std::vector<const Planner*>& planners, const SearchRequest& request, const QString& folder) {
   std::string names;
   for (const Planner* planner : planners) names += (names.empty() ? "" : ",") + planner->name;
-  return QString::fromStdString(
-      fmt::format("evenkeel-cli compare {} --planners {}{}", problemArguments(request.problem, folder), names, searchArguments(request)));
+  return QString::fromStdString(fmt::format("evenkeel-cli compare {} --planners {}{}", problemArguments(request.problem, folder),
+                                            names, searchArguments(request)));
 }
 
 Result<PlannerOptions> plannerOptionsOf(const QString& text) {
   PlannerOptions options;
   for (const QString& word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
     const auto equals = word.indexOf(QLatin1Char('='));
-    if (equals < 1) return invalidInput("options", "\"" + word.toStdString() + "\" is no option", "write NAME=VALUE, separated by spaces");
+    if (equals < 1)
+      return invalidInput("options", "\"" + word.toStdString() + "\" is no option", "write NAME=VALUE, separated by spaces");
     if (!options.emplace(word.left(equals).toStdString(), word.mid(equals + 1).toStdString()).second)
       return invalidInput("options", "\"" + word.left(equals).toStdString() + "\" is given twice");
   }

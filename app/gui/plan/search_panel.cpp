@@ -26,7 +26,8 @@ QString stepsText(const SearchSnapshot& search) {
     const SearchSnapshot::Step& step = search.steps[i];
     const bool runs = search.isRunning && i + 1 == search.steps.size();
     lines << QStringLiteral("%1 %2  <span style='color:gray'>%3</span>")
-                 .arg(runs ? QStringLiteral("▶") : QStringLiteral("✓"), QString::fromStdString(step.name).toHtmlEscaped(), timeText(step.end - step.begin));
+                 .arg(runs ? QStringLiteral("▶") : QStringLiteral("✓"), QString::fromStdString(step.name).toHtmlEscaped(),
+                      timeText(step.end - step.begin));
   }
   return lines.join(QStringLiteral("<br>"));
 }
@@ -40,7 +41,8 @@ QString countersText(const SearchSnapshot& search) {
     reasons << SearchPanel::tr("%1 %2").arg(exactText(count), QString::fromStdString(reason));
   }
   if (counters.evaluated == 0 && pruned == 0) return {};
-  QString text = SearchPanel::tr("%1 plans evaluated, %2 a second").arg(exactText(counters.evaluated), countText(std::round(search.evaluatedPerSecond)));
+  QString text = SearchPanel::tr("%1 plans evaluated, %2 a second")
+                     .arg(exactText(counters.evaluated), countText(std::round(search.evaluatedPerSecond)));
   if (counters.cached > 0) text += SearchPanel::tr(", %1 known before").arg(exactText(counters.cached));
   if (pruned > 0) text += SearchPanel::tr("\npruned: %1").arg(reasons.join(QStringLiteral(", ")));
   return text;
@@ -49,9 +51,11 @@ QString countersText(const SearchSnapshot& search) {
 QString finderText(const SearchSnapshot& search) {
   if (search.curve.empty()) return {};
   const SearchSnapshot::Point& best = search.curve.back();
-  const QString improvements = search.curve.size() == 1 ? SearchPanel::tr("the first plan") : SearchPanel::tr("%1 improvements").arg(search.curve.size() - 1);
+  const QString improvements = search.curve.size() == 1 ? SearchPanel::tr("the first plan")
+                                                        : SearchPanel::tr("%1 improvements").arg(search.curve.size() - 1);
   if (best.finder.empty()) return SearchPanel::tr("Found after %1; %2").arg(timeText(best.found), improvements);
-  return SearchPanel::tr("Found by \"%1\" after %2; %3").arg(QString::fromStdString(best.finder), timeText(best.found), improvements);
+  return SearchPanel::tr("Found by \"%1\" after %2; %3")
+      .arg(QString::fromStdString(best.finder), timeText(best.found), improvements);
 }
 
 QLabel* makeLabel(const QString& name, QPalette::ColorRole role) {
@@ -71,16 +75,21 @@ QString progressText(const SearchSnapshot& search) {
   if (search.isRunning || search.elapsed.value > 0) {
     const QString now = search.isRunning ? clockText(search.elapsed) : timeText(search.elapsed);
     parts << (search.isRunning && search.timeLimit ? SearchPanel::tr("%1 of %2").arg(now, clockText(*search.timeLimit))
-                                                   : search.isRunning ? now : SearchPanel::tr("searched for %1").arg(now));
+              : search.isRunning                   ? now
+                                                   : SearchPanel::tr("searched for %1").arg(now));
   }
   if (const auto gap = search.gap()) parts << SearchPanel::tr("at most %1 from the optimum").arg(percentText(*gap));
   return parts.join(QStringLiteral("  ·  "));
 }
 
-double progressOf(const SearchSnapshot& search) { return search.timeLimit ? std::clamp(search.elapsed / *search.timeLimit, 0.0, 1.0) : -1; }
+double progressOf(const SearchSnapshot& search) {
+  return search.timeLimit ? std::clamp(search.elapsed / *search.timeLimit, 0.0, 1.0) : -1;
+}
 
 SearchPanel::SearchPanel(QWidget* parent)
-    : QWidget(parent), plot_(new IncumbentPlot), progress_(makeLabel(QStringLiteral("searchProgress"), QPalette::WindowText)),
+    : QWidget(parent),
+      plot_(new IncumbentPlot),
+      progress_(makeLabel(QStringLiteral("searchProgress"), QPalette::WindowText)),
       steps_(makeLabel(QStringLiteral("searchSteps"), QPalette::WindowText)),
       counters_(makeLabel(QStringLiteral("searchCounters"), QPalette::PlaceholderText)),
       finder_(makeLabel(QStringLiteral("searchFinder"), QPalette::WindowText)) {

@@ -68,7 +68,9 @@ int StageCards::cardHeight() const {
   return 2 * kPadding + lines * (fontMetrics().height() + 2) + kBarHeight + 6 + kStripHeight + 2;
 }
 
-std::vector<CardPlace> StageCards::places() const { return cardPlaces(facts_, width(), leastWidth(), headingHeight(), cardHeight()); }
+std::vector<CardPlace> StageCards::places() const {
+  return cardPlaces(facts_, width(), leastWidth(), headingHeight(), cardHeight());
+}
 
 QSize StageCards::minimumSizeHint() const {
   QSize size(200, kMargin);
@@ -81,7 +83,8 @@ QSize StageCards::sizeHint() const { return minimumSizeHint(); }
 
 const StageFacts* StageCards::stageAt(QPoint position) const {
   for (const CardPlace& place : places()) {
-    if (place.rect.contains(position)) return &facts_.pipelines[static_cast<std::size_t>(place.row)].stages[static_cast<std::size_t>(place.stage)];
+    if (place.rect.contains(position))
+      return &facts_.pipelines[static_cast<std::size_t>(place.row)].stages[static_cast<std::size_t>(place.stage)];
   }
   return nullptr;
 }
@@ -104,8 +107,10 @@ void StageCards::paintEvent(QPaintEvent* /*event*/) {
   for (const CardPlace& place : places()) {
     const PipelineFacts& pipeline = facts_.pipelines[static_cast<std::size_t>(place.row)];
     if (place.stage == 0) {
-      QString text = placeText(pipeline) + QStringLiteral("  ·  ") + tr("%1 samples in micro-batches of %2").arg(exactText(pipeline.localBatch)).arg(pipeline.microBatch);
-      if (pipeline.time && detail_ == Detail::Full) text += QStringLiteral("  ·  ") + timeText(*pipeline.time) + tr(", bubbles %1").arg(percentText(pipeline.bubbleFraction));
+      QString text = placeText(pipeline) + QStringLiteral("  ·  ") +
+                     tr("%1 samples in micro-batches of %2").arg(exactText(pipeline.localBatch)).arg(pipeline.microBatch);
+      if (pipeline.time && detail_ == Detail::Full)
+        text += QStringLiteral("  ·  ") + timeText(*pipeline.time) + tr(", bubbles %1").arg(percentText(pipeline.bubbleFraction));
       painter.setPen(palette().color(QPalette::WindowText));
       const QRect line(kMargin, place.rect.top() - headingHeight(), width() - 2 * kMargin, headingHeight() - 2);
       painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, line.width()));
@@ -143,12 +148,14 @@ void StageCards::paintCard(QPainter& painter, const QRect& rect, const StageFact
   if (stage.predicted) {
     const QString sign = signOf(fullness(stage.predicted->memory));
     const int signWidth = sign.isEmpty() ? 0 : fontMetrics().horizontalAdvance(sign) + 4;
-    paintMemoryBar(painter, QRectF(inside.left(), top, inside.width() - signWidth, kBarHeight), stage.predicted->memory, palette());
+    paintMemoryBar(painter, QRectF(inside.left(), top, inside.width() - signWidth, kBarHeight), stage.predicted->memory,
+                   palette());
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(QRect(inside.left(), top - 6, inside.width(), kBarHeight + 12), Qt::AlignRight | Qt::AlignVCenter, sign);
   }
   top += kBarHeight + 6;
-  paintRecomputeStrip(painter, QRectF(inside.left(), top, std::min(inside.width(), recomputeStripWidth(12)), kStripHeight), stage, palette());
+  paintRecomputeStrip(painter, QRectF(inside.left(), top, std::min(inside.width(), recomputeStripWidth(12)), kStripHeight), stage,
+                      palette());
 }
 
 }  // namespace evenkeel::gui

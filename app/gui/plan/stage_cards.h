@@ -17,7 +17,8 @@ struct CardPlace {
 
 /// A row a pipeline below a line with its name; cards side by side, wide by their share of the units, never under `leastWidth`
 /// (then the row is wider than `width`). No widget enters.
-[[nodiscard]] std::vector<CardPlace> cardPlaces(const PlanFacts& facts, int width, int leastWidth, int headingHeight, int cardHeight);
+[[nodiscard]] std::vector<CardPlace> cardPlaces(const PlanFacts& facts, int width, int leastWidth, int headingHeight,
+                                                int cardHeight);
 
 /// The pipelines of a plan as rows of cards: border in the colour of the device type, devices, layers and degrees in words, a
 /// memory bar, recomputed ops as cells.

@@ -12,7 +12,7 @@ namespace evenkeel::gui {
 
 /// What is painted: one slice, or many that share pixels.
 struct PaintedSlice {
-  double x = 0, width = 0;  // pixels from the left end of the rows; width is at least 1
+  double x = 0, width = 0;                // pixels from the left end of the rows; width is at least 1
   Span::Kind kind = Span::Kind::Forward;  // of many: the one that takes most of their time
   std::int64_t microBatch = -1;           // of many: -1
   bool isMerged = false;
@@ -39,7 +39,9 @@ class SliceModel {
   [[nodiscard]] const Span* at(std::size_t lane, Track track, Seconds time, Seconds tolerance = {}) const;
 
  private:
-  [[nodiscard]] const std::vector<Span>& spans(std::size_t lane, Track track) const { return tracks_[lane][static_cast<std::size_t>(track)]; }
+  [[nodiscard]] const std::vector<Span>& spans(std::size_t lane, Track track) const {
+    return tracks_[lane][static_cast<std::size_t>(track)];
+  }
   std::vector<Lane> lanes_;
   std::vector<std::array<std::vector<Span>, 2>> tracks_;  // by lane; sorted by start
   Seconds end_;

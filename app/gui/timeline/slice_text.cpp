@@ -20,10 +20,20 @@ QString range(Seconds start, Seconds end) {
   return QStringLiteral("%1–%2\u2009%3")
       .arg(start.value / unit, 0, 'f', digits)
       .arg(end.value / unit, 0, 'f', digits)
-      .arg(isLong ? QStringLiteral("s") : isShort ? QStringLiteral("µs") : QStringLiteral("ms"));
+      .arg(isLong    ? QStringLiteral("s")
+           : isShort ? QStringLiteral("µs")
+                     : QStringLiteral("ms"));
 }
 
 }  // namespace
+
+QString tickText(Seconds tick, Seconds step, Seconds last) {
+  const bool isLong = last.value >= 1, isShort = last.value < 1e-3;
+  const double unit = isLong ? 1 : isShort ? 1e-6 : 1e-3;
+  const int digits = std::clamp(-static_cast<int>(std::floor(std::log10(step.value / unit) + 1e-9)), 0, 9);
+  const QString name = isLong ? QStringLiteral("s") : isShort ? QStringLiteral("µs") : QStringLiteral("ms");
+  return QString::number(tick.value / unit, 'f', digits) + QChar(0x2009) + name;
+}
 
 QString kindText(Span::Kind kind) {
   switch (kind) {

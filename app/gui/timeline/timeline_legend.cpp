@@ -10,7 +10,8 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr std::array kShown = {Span::Kind::Forward, Span::Kind::Backward, Span::Kind::Send, Span::Kind::Sync, Span::Kind::Optimizer, Span::Kind::Wait};
+constexpr std::array kShown = {Span::Kind::Forward, Span::Kind::Backward,  Span::Kind::Send,
+                               Span::Kind::Sync,    Span::Kind::Optimizer, Span::Kind::Wait};
 
 }  // namespace
 

@@ -10,7 +10,6 @@
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/slice_text.h"
-#include "app/gui/widgets/quantity_text.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -206,7 +205,8 @@ void TimelineView::paintRow(QPainter& painter, const Row& row, int top) {
   paintSlices(painter, band.slices, lane, SliceModel::Track::Sends, area.adjusted(0, area.height() - sends, 0, 0));
 }
 
-void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std::size_t lane, SliceModel::Track track, const QRectF& area) {
+void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std::size_t lane, SliceModel::Track track,
+                               const QRectF& area) {
   const Colours& theme = colours(palette());
   const QColor numbers = isDark(palette()) ? QColor(0x14161a) : QColor(Qt::white);
   slices.visible(lane, track, axis_, painted_);
@@ -217,7 +217,8 @@ void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std:
   line_.fill(palette().color(QPalette::Base));
   auto* line = reinterpret_cast<QRgb*>(line_.scanLine(0));
   for (const PaintedSlice& slice : painted_) {
-    const int left = std::min(pixels - 1, static_cast<int>(slice.x * ratio)), right = static_cast<int>((slice.x + slice.width) * ratio);
+    const int left = std::min(pixels - 1, static_cast<int>(slice.x * ratio)),
+              right = static_cast<int>((slice.x + slice.width) * ratio);
     const int gap = slice.width > 4 ? 1 : 0;  // tells wide neighbours apart
     std::fill(line + left, line + std::clamp(right - gap, left + 1, pixels), colourOf(slice.kind, theme).rgb());
   }
@@ -226,12 +227,14 @@ void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std:
   painter.setPen(Qt::NoPen);
   painter.setBrush(QBrush(theme.subtle, Qt::BDiagPattern));
   for (const PaintedSlice& slice : painted_) {
-    if (slice.kind == Span::Kind::Wait && slice.width > 6) painter.drawRect(QRectF(area.left() + slice.x, area.top(), slice.width - 1, area.height()));
+    if (slice.kind == Span::Kind::Wait && slice.width > 6)
+      painter.drawRect(QRectF(area.left() + slice.x, area.top(), slice.width - 1, area.height()));
   }
   painter.setPen(numbers);
   for (const PaintedSlice& slice : painted_) {
     if (slice.microBatch >= 0 && slice.width >= kLeastLabel)
-      painter.drawText(QRectF(area.left() + slice.x, area.top(), slice.width, area.height()), Qt::AlignCenter, QString::number(slice.microBatch));
+      painter.drawText(QRectF(area.left() + slice.x, area.top(), slice.width, area.height()), Qt::AlignCenter,
+                       QString::number(slice.microBatch));
   }
 }
 
@@ -239,13 +242,15 @@ void TimelineView::paintRuler(QPainter& painter) {
   painter.fillRect(0, 0, viewport()->width(), rulerHeight_, palette().color(QPalette::Window));
   painter.setPen(palette().color(QPalette::Mid));
   painter.drawLine(0, rulerHeight_ - 1, viewport()->width(), rulerHeight_ - 1);
-  for (const Seconds tick : axis_.ticks(QFontMetrics(font()).horizontalAdvance(QStringLiteral("1234.5 ms")) + 12)) {
+  const std::vector<Seconds> ticks = axis_.ticks(fontMetrics().horizontalAdvance(QStringLiteral("1234.5 ms")) + 12);
+  const Seconds step = ticks.size() > 1 ? ticks[1] - ticks[0] : axis_.last();
+  for (const Seconds tick : ticks) {
     const int x = labelWidth_ + static_cast<int>(std::lround(axis_.xOf(tick)));
     painter.setPen(palette().color(QPalette::Mid));
     painter.drawLine(x, rulerHeight_ - 5, x, rulerHeight_ - 1);
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    const QString text = tick.value == 0 ? QStringLiteral("0") : timeText(tick);
-    painter.drawText(QRect(x + 3, 0, 200, rulerHeight_ - 2), Qt::AlignVCenter | Qt::AlignLeft, text);
+    painter.drawText(QRect(x + 3, 0, 200, rulerHeight_ - 2), Qt::AlignVCenter | Qt::AlignLeft,
+                     tickText(tick, step, axis_.last()));
   }
 }
 

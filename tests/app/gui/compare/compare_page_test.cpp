@@ -119,11 +119,13 @@ TEST_F(ComparePageTest, NeedsAProblemAndATickedPlanner) {
 
 TEST_F(ComparePageTest, StandsAllPlansAbreastAndStacksTheirTimelines) {
   load();
-  const QSignalSpy started(&workspace_, &Workspace::jobStarted), ended(&workspace_, &Workspace::jobEnded), commands(&workspace_, &Workspace::commandShown);
+  const QSignalSpy started(&workspace_, &Workspace::jobStarted), ended(&workspace_, &Workspace::jobEnded),
+      commands(&workspace_, &Workspace::commandShown);
   ASSERT_TRUE(compare());
   EXPECT_EQ(started.count(), static_cast<int>(planners().size()));
   EXPECT_EQ(ended.count(), started.count());
-  EXPECT_TRUE(commands[0][0].toString().contains(QStringLiteral("evenkeel-cli compare"))) << commands[0][0].toString().toStdString();
+  EXPECT_TRUE(commands[0][0].toString().contains(QStringLiteral("evenkeel-cli compare")))
+      << commands[0][0].toString().toStdString();
   for (const char* column : {"column-eth", "column-uniform"}) {
     ASSERT_NE(child<CompareColumn>(column), nullptr);
     EXPECT_FALSE(child<CompareColumn>(column)->findChild<QLabel*>(QStringLiteral("figure0"))->text().isEmpty());
@@ -140,7 +142,8 @@ TEST_F(ComparePageTest, APlanThatIsUsedIsOneOfTheProjectsUntilUndo) {
   load();
   ASSERT_TRUE(compare());
   const QSignalSpy modes(&workspace_, &Workspace::modeRequested);
-  QTest::mouseClick(child<CompareColumn>("column-uniform")->findChild<QPushButton*>(QStringLiteral("compareUse")), Qt::LeftButton);
+  QTest::mouseClick(child<CompareColumn>("column-uniform")->findChild<QPushButton*>(QStringLiteral("compareUse")),
+                    Qt::LeftButton);
   ASSERT_EQ(document_.project().plans.size(), 1U);
   EXPECT_TRUE(QString::fromStdString(document_.project().plans[0].name).startsWith(QStringLiteral("uniform, ")));
   EXPECT_EQ(modes.count(), 1);

@@ -41,10 +41,12 @@ inline std::string eventsOf(const SearchSnapshot& search) {
   if (search.bound) add({}, "bound", {{"lower_bound_ms", milliseconds(*search.bound)}});
   for (const auto& step : search.steps) add(step.begin, "phase", {{"phase", step.name}});
   for (const auto& point : search.curve)
-    add(point.found, "incumbent", {{"iteration_ms", milliseconds(point.iteration)}, {"finder", point.finder}, {"plan", toJson(*search.best)}});
+    add(point.found, "incumbent",
+        {{"iteration_ms", milliseconds(point.iteration)}, {"finder", point.finder}, {"plan", toJson(*search.best)}});
   Json pruned = Json::object();
   for (const auto& [reason, count] : search.counters.pruned) pruned[reason] = count;
-  add(search.elapsed, "counters", {{"evaluated", search.counters.evaluated}, {"cached", search.counters.cached}, {"pruned", pruned}});
+  add(search.elapsed, "counters",
+      {{"evaluated", search.counters.evaluated}, {"cached", search.counters.cached}, {"pruned", pruned}});
   return text;
 }
 

@@ -29,7 +29,8 @@ Plan threePipelines() {
     made.units = {first, last};
     return made;
   };
-  for (int node = 0; node < 2; ++node) plan.pipelines.push_back({24, 2, {stage({{node, 0}}, 0, 4), stage({{node, 1}}, 4, units)}});
+  for (int node = 0; node < 2; ++node)
+    plan.pipelines.push_back({24, 2, {stage({{node, 0}}, 0, 4), stage({{node, 1}}, 4, units)}});
   plan.pipelines.push_back({16, 1, {stage({{2, 0}}, 0, 8), stage({{2, 1}}, 8, units)}});
   plan.pipelines[2].stages[0].recompute = {{{0, 8}, {Op::Softmax}}, {{1, 2}, {Op::Score}}};
   return evaluate(plan, AnalyticProfile(plan.model, plan.training), false).plan;
@@ -69,7 +70,9 @@ TEST(PlanFacts, NameOneBottleneck) {
 TEST(PlanFacts, SayHowFullMemoryIsInWordsAndSigns) {
   MemoryUse memory;
   memory.capacity = Bytes{1000};
-  const std::vector<std::tuple<int, QString, QString>> cases = {{840, QString(), QStringLiteral("%")}, {850, QStringLiteral("!"), QStringLiteral("nearly full")}, {951, QStringLiteral("!!"), QStringLiteral(", full")}};
+  const std::vector<std::tuple<int, QString, QString>> cases = {{840, QString(), QStringLiteral("%")},
+                                                                {850, QStringLiteral("!"), QStringLiteral("nearly full")},
+                                                                {951, QStringLiteral("!!"), QStringLiteral(", full")}};
   for (const auto& [used, sign, words] : cases) {
     memory.weights = Bytes{used};
     EXPECT_EQ(signOf(fullness(memory)), sign) << used;
@@ -114,8 +117,10 @@ TEST(PlanModel, SaysItsPicturesInWords) {
   PlanModel model;
   model.setFacts(planFacts(threePipelines()));
   const QModelIndex stage = model.index(0, PlanModel::Recomputed, model.index(1, 0));
-  EXPECT_EQ(stage.data(Qt::AccessibleTextRole).toString(), QStringLiteral("2 of 14 kinds of op recomputed: score in 1 of 4, softmax"));
-  EXPECT_TRUE(stage.siblingAtColumn(PlanModel::Memory).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("GiB of")));
+  EXPECT_EQ(stage.data(Qt::AccessibleTextRole).toString(),
+            QStringLiteral("2 of 14 kinds of op recomputed: score in 1 of 4, softmax"));
+  EXPECT_TRUE(
+      stage.siblingAtColumn(PlanModel::Memory).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("GiB of")));
 }
 
 TEST(PlanModel, CopiesAsTabSeparatedText) {

@@ -60,11 +60,13 @@ TEST_F(PlanPageTest, SaysWhatIsMissingAndWhatComesNext) {
 
 TEST_F(PlanPageTest, ASearchEndsWithAPlanInTheProjectThatUndoTakesBack) {
   load();
-  const QSignalSpy commands(&workspace_, &Workspace::commandShown), started(&workspace_, &Workspace::jobStarted), ended(&workspace_, &Workspace::jobEnded);
+  const QSignalSpy commands(&workspace_, &Workspace::commandShown), started(&workspace_, &Workspace::jobStarted),
+      ended(&workspace_, &Workspace::jobEnded);
   ASSERT_TRUE(search());
   ASSERT_EQ(document_.project().plans.size(), 1U);
   EXPECT_TRUE(QString::fromStdString(document_.project().plans[0].name).startsWith(QStringLiteral("eth, ")));
-  EXPECT_TRUE(commands[0][0].toString().startsWith(QStringLiteral("evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt")));
+  EXPECT_TRUE(commands[0][0].toString().startsWith(
+      QStringLiteral("evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt")));
   EXPECT_EQ(started.count(), 1);
   EXPECT_EQ(ended.count(), 1);
   EXPECT_TRUE(child<QLabel>("planHeadline")->text().contains(QStringLiteral("samples/s")));
@@ -169,8 +171,16 @@ TEST_F(PlanPageTest, AReplayIsShownLikeASearch) {
   ASSERT_TRUE(writeFileAtomically(file.toStdString(), eventsOf(live.snapshot())));
   document_.undoStack().undo();
   page_.replay(file);
-  EXPECT_EQ(child<QLabel>("searchFinder")->text().section(QStringLiteral("after"), 0, 0), finder.section(QStringLiteral("after"), 0, 0));
+  EXPECT_EQ(child<QLabel>("searchFinder")->text().section(QStringLiteral("after"), 0, 0),
+            finder.section(QStringLiteral("after"), 0, 0));
   EXPECT_EQ(child<QLabel>("planHeadline")->text(), headline);
+}
+
+TEST_F(PlanPageTest, FitsTheSmallestWindow) {
+  load();
+  ASSERT_TRUE(search());
+  EXPECT_LE(page_.minimumSizeHint().width(), 1160);
+  EXPECT_LE(page_.minimumSizeHint().height(), 680);
 }
 
 TEST_F(PlanPageTest, AnotherProjectTakesItsPlansWithIt) {

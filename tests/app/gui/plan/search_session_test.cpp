@@ -36,7 +36,9 @@ Planner endlessPlanner() {
 
 class SearchSessionTest : public ::testing::Test {
  protected:
-  bool finishes() { return QTest::qWaitFor([&] { return session_.result().has_value(); }, kPatience); }
+  bool finishes() {
+    return QTest::qWaitFor([&] { return session_.result().has_value(); }, kPatience);
+  }
   SearchSession session_;
 };
 
@@ -117,7 +119,8 @@ TEST_F(SearchSessionTest, AReplayShowsTheSameCurveAsTheSearch) {
 TEST_F(SearchSessionTest, AReplayOfAnotherFileNamesTheLineThatIsNoEvent) {
   const QTemporaryDir folder;
   const QString file = folder.filePath(QStringLiteral("other.jsonl"));
-  ASSERT_TRUE(writeFileAtomically(file.toStdString(), "{\"seconds\": 1, \"event\": \"phase\", \"phase\": \"a\"}\n{\"loss\": 2}\n"));
+  ASSERT_TRUE(
+      writeFileAtomically(file.toStdString(), "{\"seconds\": 1, \"event\": \"phase\", \"phase\": \"a\"}\n{\"loss\": 2}\n"));
   session_.replay(file);
   ASSERT_FALSE(session_.result()->ok());
   EXPECT_THAT(session_.result()->error().where, HasSubstr("other.jsonl:2"));
@@ -128,7 +131,8 @@ TEST(SearchCommand, NamesWhatHasANameAndWritesWhatHasNone) {
   SearchRequest request = demoRequest("eth");
   request.budget.timeLimit = Seconds{30};
   EXPECT_EQ(searchCommand(request, folder.path()).toStdString(),
-            "evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt --global-batch 13 --sequence-length 128 --precision fp32 "
+            "evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt --global-batch 13 --sequence-length 128 "
+            "--precision fp32 "
             "--zero 0 --gradient-sync block --attention unfused --planner eth --time-limit 30 --out plan.json");
   request.problem.cluster.nodes[0].name = "upstairs";
   const QString command = searchCommand(request, folder.path());

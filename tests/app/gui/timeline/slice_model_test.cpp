@@ -109,7 +109,8 @@ TEST(SliceModel, CutsAndLeavesOutWhatIsOutside) {
 /// One lane with `count` slices a millisecond long, every fourth backward.
 Timeline manySlices(int count) {
   Timeline timeline{{{"pipeline 0, stage 0", 0, 0}}, {}};
-  for (int i = 0; i < count; ++i) timeline.spans.push_back({i % 4 == 3 ? Kind::Backward : Kind::Forward, 0, i, {i * 1e-3}, {(i + 1) * 1e-3}});
+  for (int i = 0; i < count; ++i)
+    timeline.spans.push_back({i % 4 == 3 ? Kind::Backward : Kind::Forward, 0, i, {i * 1e-3}, {(i + 1) * 1e-3}});
   return timeline;
 }
 
@@ -149,6 +150,13 @@ TEST(SliceText, SaysWhatWhenAndForWhom) {
   EXPECT_EQ(sliceText(timeline.spans[2], timeline.lanes), QStringLiteral("waits 4\u2009s for pipeline 0, stage 1"));
   EXPECT_EQ(sliceText({Kind::Backward, 0, 6, {0.24}, {0.26}}, {}), QStringLiteral("micro-batch 6 backward, 240–260\u2009ms"));
   EXPECT_EQ(sliceText({Kind::Sync, 0, -1, {0.24}, {0.2405}}, {}), QStringLiteral("gradient sync, 240.00–240.50\u2009ms"));
+}
+
+TEST(TickText, HasOneUnitAndTheDigitsOfTheStep) {
+  EXPECT_EQ(tickText({200}, {20}, {217}), QStringLiteral("200\u2009s"));
+  EXPECT_EQ(tickText({0.5}, {0.5}, {6.7}), QStringLiteral("0.5\u2009s"));
+  EXPECT_EQ(tickText({3.25}, {0.05}, {3.8}), QStringLiteral("3.25\u2009s"));
+  EXPECT_EQ(tickText({0.48}, {0.02}, {0.6}), QStringLiteral("480\u2009ms"));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace {
 Timeline stages(int lanes, int microBatches) {
   Timeline timeline;
   for (int lane = 0; lane < lanes; ++lane) {
-    timeline.lanes.push_back({"pipeline " + std::to_string(lane / 2) + ", stage " + std::to_string(lane % 2), lane / 2, lane % 2});
+    timeline.lanes.push_back(
+        {"pipeline " + std::to_string(lane / 2) + ", stage " + std::to_string(lane % 2), lane / 2, lane % 2});
     for (int m = 0; m < microBatches; ++m) timeline.spans.push_back({Span::Kind::Forward, lane, m, {m * 1.0}, {m + 1.0}});
   }
   return timeline;
@@ -29,7 +30,8 @@ class TimelineViewTest : public ::testing::Test {
     EXPECT_TRUE(QTest::qWaitForWindowExposed(&view_));
   }
   void wheel(QPoint at, int delta, Qt::KeyboardModifiers modifiers) {
-    QWheelEvent event(at, view_.viewport()->mapToGlobal(at), {}, QPoint(0, delta), Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+    QWheelEvent event(at, view_.viewport()->mapToGlobal(at), {}, QPoint(0, delta), Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                      false);
     QCoreApplication::sendEvent(view_.viewport(), &event);
   }
   TimelineView view_;
@@ -78,7 +80,8 @@ TEST_F(TimelineViewTest, TheScrollBarFollowsAndMovesTheAxis) {
 }
 
 TEST_F(TimelineViewTest, ATextStandsUnderTheCursorAndNamesTheRow) {
-  EXPECT_TRUE(view_.textAt({400, 40}).startsWith(QStringLiteral("pipeline 0, stage 0: micro-batch"))) << view_.textAt({400, 40}).toStdString();
+  EXPECT_TRUE(view_.textAt({400, 40}).startsWith(QStringLiteral("pipeline 0, stage 0: micro-batch")))
+      << view_.textAt({400, 40}).toStdString();
   EXPECT_TRUE(view_.textAt({400, 290}).isEmpty());
 }
 
