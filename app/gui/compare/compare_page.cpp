@@ -117,6 +117,7 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   connect(&runs_, &CompareRuns::finished, this, [this] {
     timer_.stop();
     refreshControls();
+    if (!runs_.best()) timeline_->setPlaceholder(tr("No planner found a plan; the reasons stand above."));
     QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
   });
   connect(&workspace_.document, &ProjectDocument::changed, this, &ComparePage::refresh);
@@ -174,7 +175,6 @@ QWidget* ComparePage::makeControls() {
 
 QWidget* ComparePage::makePictures() {
   timeline_->setObjectName(QStringLiteral("compareTimeline"));
-  timeline_->setPlaceholder(tr("The timelines of all plans stand here on one axis."));
   auto* pictures = new QSplitter(Qt::Horizontal);
   pictures->setChildrenCollapsible(false);
   pictures->addWidget(withCaption(tr("One iteration, all plans on one axis"), timeline_, new TimelineLegend));
@@ -213,6 +213,7 @@ void ComparePage::compare() {
     columnLayout_->addWidget(column, 1);
     columns_.push_back(column);
   }
+  timeline_->setPlaceholder(tr("The timelines of all plans stand here on one axis."));
   stack_->setCurrentIndex(1);
   timer_.start();
   runs_.start(planners, std::move(request));

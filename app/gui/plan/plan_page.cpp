@@ -176,6 +176,7 @@ QWidget* PlanPage::makeChooser() {
   remove_->setToolTip(tr("Take this plan out of the project; undo brings it back"));
   connect(save_, &QPushButton::clicked, this, &PlanPage::saveChosen);
   connect(remove_, &QPushButton::clicked, this, &PlanPage::removeChosen);
+  for (QPushButton* button : {save_, remove_}) button->setMinimumWidth(button->sizeHint().width() + 20);
   layout->addWidget(save_);
   layout->addWidget(remove_);
   return bar;
