@@ -3,7 +3,9 @@
 #include <QSettings>
 #include <QStandardPaths>
 
+#include "app/gui/compare/compare_page.h"
 #include "app/gui/model/model_page.h"
+#include "app/gui/plan/plan_page.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/window/main_window.h"
@@ -22,6 +24,9 @@ int main(int argc, char** argv) {
   // --- cluster page
   window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
   // --- plan, compare pages
+  const QString commandFolder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/commands");
+  window.addPage(Mode::Plan, std::make_unique<PlanPage>(window.workspace(), commandFolder));
+  window.addPage(Mode::Compare, std::make_unique<ComparePage>(window.workspace(), commandFolder));
   // --- run page
   window.restoreLayout();
   window.enter(Mode::Start);

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/compare/compare_page.h"
+
+#include <QAction>
+#include <QCheckBox>
+#include <QDoubleSpinBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <algorithm>
+#include <map>
+
+#include "app/gui/compare/compare_column.h"
+#include "app/gui/compare/memory_bars.h"
+#include "app/gui/plan/plan_page.h"
+#include "app/gui/plan/search_command.h"
+#include "app/gui/plan/search_panel.h"
+#include "app/gui/theme/theme.h"
+#include "app/gui/timeline/timeline_legend.h"
+#include "app/gui/timeline/timeline_view.h"
+#include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/quantity_text.h"
+
+namespace evenkeel::gui {
+namespace {
+
+constexpr int kPollMs = 40;                                                     // 25 times a second
+constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
+constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
+
+QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = nullptr) {
+  auto* panel = new QWidget;
+  auto* layout = new QVBoxLayout(panel);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(3);
+  auto* label = new QLabel(caption);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  layout->addWidget(label);
+  layout->addWidget(widget, 1);
+  if (below != nullptr) layout->addWidget(below);
+  return panel;
+}
+
+}  // namespace
+
+Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
+  const auto firstLike = [&](int pipeline) {
+    const auto group = std::ranges::find_if(facts.pipelines, [&](const PipelineFacts& p) { return p.contains(pipeline); });
+    return group == facts.pipelines.end() ? pipeline : group->first;
+  };
+  Timeline folded;
+  std::map<std::pair<int, int>, int> laneOf;  // of pipeline and stage, in the folded timeline
+  for (const Lane& lane : timeline.lanes) {
+    if (firstLike(lane.pipeline) != lane.pipeline) continue;
+    laneOf[{lane.pipeline, lane.stage}] = static_cast<int>(folded.lanes.size());
+    folded.lanes.push_back(lane);
+  }
+  const auto foldedLane = [&](int lane) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(lane)];
+    return laneOf.at({firstLike(own.pipeline), own.stage});
+  };
+  for (Span span : timeline.spans) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(span.lane)];
+    if (firstLike(own.pipeline) != own.pipeline) continue;
+    span.lane = foldedLane(span.lane);
+    if (span.waitsForLane >= 0) span.waitsForLane = foldedLane(span.waitsForLane);
+    folded.spans.push_back(span);
+  }
+  return folded;
+}
+
+ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
+    : Page(workspace, parent),
+      folder_(std::move(folder)),
+      limit_(new QDoubleSpinBox),
+      start_(new QPushButton(tr("Compare"))),
+      stop_(new QPushButton(tr("Stop all, keep best"))),
+      stale_(new QLabel),
+      stack_(new QStackedWidget),
+      results_(new QSplitter(Qt::Vertical)),
+      columnRow_(new QWidget),
+      columnLayout_(new QHBoxLayout(columnRow_)),
+      timeline_(new TimelineView),
+      memory_(new MemoryBars) {
+  setObjectName(QStringLiteral("comparePage"));
+  columnLayout_->setContentsMargins(0, 0, 0, 0);
+  columnLayout_->setSpacing(10);
+  auto* columns = new QScrollArea;
+  columns->setWidget(columnRow_);
+  columns->setWidgetResizable(true);
+  columns->setFrameShape(QFrame::NoFrame);
+  results_->setChildrenCollapsible(false);
+  results_->addWidget(columns);
+  results_->addWidget(makePictures());
+  connect(results_, &QSplitter::splitterMoved, this, [this] { isSplitByHand_ = true; });
+  auto* empty = new EmptyState(tr("Which planner does best here?"),
+                               tr("Each ticked planner searches with all cores and the same limit, one after the other. All "
+                                  "plans are predicted by the same cost model."),
+                               {{tr("Compare"), [this] { compare(); }}});
+  stack_->addWidget(empty);
+  stack_->addWidget(results_);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(12, 10, 12, 10);
+  layout->setSpacing(10);
+  layout->addWidget(makeControls());
+  layout->addWidget(stale_);
+  layout->addWidget(stack_, 1);
+
+  stale_->setObjectName(QStringLiteral("compareStale"));
+  stale_->setText(tr("! Compared for the project before your edit: cluster, model or training have changed since."));
+  timer_.setInterval(kPollMs);
+  connect(&timer_, &QTimer::timeout, this, &ComparePage::poll);
+  connect(&runs_, &CompareRuns::changed, this, &ComparePage::followState);
+  connect(&runs_, &CompareRuns::finished, this, [this] {
+    timer_.stop();
+    refreshControls();
+    if (!runs_.best()) timeline_->setPlaceholder(tr("No planner found a plan; the reasons stand above."));
+    QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
+  });
+  connect(&workspace_.document, &ProjectDocument::changed, this, &ComparePage::refresh);
+  refreshControls();
+}
+
+QWidget* ComparePage::makeControls() {
+  auto* bar = new QWidget;
+  auto* layout = new QHBoxLayout(bar);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(new QLabel(tr("Planners")));
+  for (const Planner& planner : planners()) {
+    auto* box = new QCheckBox(QString::fromStdString(planner.name));
+    box->setObjectName(QStringLiteral("compare-") + box->text());
+    box->setToolTip(QString::fromStdString(planner.summary));
+    box->setChecked(true);
+    connect(box, &QCheckBox::toggled, this, &ComparePage::refreshControls);
+    layout->addWidget(box);
+    choices_.emplace_back(box, &planner);
+  }
+  layout->addSpacing(10);
+  auto* label = new QLabel(tr("Time limit of each"));
+  label->setBuddy(limit_);
+  layout->addWidget(label);
+  limit_->setObjectName(QStringLiteral("compareLimit"));
+  limit_->setRange(0, 1e6);
+  limit_->setDecimals(0);
+  limit_->setSuffix(tr(" s"));
+  limit_->setSpecialValueText(tr("none"));
+  limit_->setValue(60);
+  layout->addWidget(limit_);
+  layout->addStretch();
+  stop_->setObjectName(QStringLiteral("compareStop"));
+  start_->setObjectName(QStringLiteral("compareStart"));
+  start_->setToolTip(tr("Run the ticked planners (F5)"));
+  start_->setDefault(true);
+  for (QPushButton* button : {stop_, start_}) {
+    button->setMinimumWidth(button->sizeHint().width() + 20);
+    layout->addWidget(button);
+  }
+  connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
+  connect(stop_, &QPushButton::clicked, &runs_, &CompareRuns::cancelAll);
+  const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {
+    auto* action = new QAction(button->text(), this);
+    action->setShortcut(keys);
+    addAction(action);
+    connect(action, &QAction::triggered, button, [button] {
+      if (button->isEnabled()) emit button->clicked();
+    });
+  };
+  addKey(QKeySequence(Qt::Key_F5), start_);
+  addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
+  return bar;
+}
+
+QWidget* ComparePage::makePictures() {
+  timeline_->setObjectName(QStringLiteral("compareTimeline"));
+  auto* pictures = new QSplitter(Qt::Horizontal);
+  pictures->setChildrenCollapsible(false);
+  pictures->addWidget(withCaption(tr("One iteration, all plans on one axis"), timeline_, new TimelineLegend));
+  pictures->addWidget(withCaption(tr("Peak memory: a bar a stage, of what its fullest device may use"), memory_));
+  pictures->setStretchFactor(0, 3);
+  pictures->setStretchFactor(1, 2);
+  return pictures;
+}
+
+QString ComparePage::missing() const {
+  return workspace_.document.project().problem() ? QString() : tr("Draw a cluster and choose a model first");
+}
+
+std::vector<const Planner*> ComparePage::ticked() const {
+  std::vector<const Planner*> planners;
+  for (const auto& [box, planner] : choices_) {
+    if (box->isChecked()) planners.push_back(planner);
+  }
+  return planners;
+}
+
+void ComparePage::compare() {
+  const auto problem = workspace_.document.project().problem();
+  const auto planners = ticked();
+  if (!problem || planners.empty() || runs_.isRunning()) return;
+  SearchRequest request{planners.front(), *problem, {}, {}};
+  if (limit_->value() > 0) request.budget.timeLimit = Seconds{limit_->value()};
+  comparedInputs_ = inputsHash(problem->cluster, problem->model, problem->training);
+  workspace_.showCommand(compareCommand(planners, request, folder_));
+  for (CompareColumn* column : columns_) column->deleteLater();
+  columns_.clear();
+  for (int i = 0; i < static_cast<int>(planners.size()); ++i) {
+    auto* column = new CompareColumn(*planners[static_cast<std::size_t>(i)]);
+    connect(column, &CompareColumn::cancelled, this, [this, i] { runs_.cancel(i); });
+    connect(column, &CompareColumn::used, this, [this, i] { use(i); });
+    columnLayout_->addWidget(column, 1);
+    columns_.push_back(column);
+  }
+  timeline_->setPlaceholder(tr("The timelines of all plans stand here on one axis."));
+  stack_->setCurrentIndex(1);
+  timer_.start();
+  runs_.start(planners, std::move(request));
+  showResults();
+  refreshControls();
+}
+
+void ComparePage::followState(int index) {
+  const Contender& contender = runs_.contenders()[static_cast<std::size_t>(index)];
+  if (contender.state == Contender::State::Running) {
+    job_ = nextSearchJob();
+    emit workspace_.jobStarted(job_, tr("Compare: %1").arg(QString::fromStdString(contender.planner->name)),
+                               [this, index] { runs_.cancel(index); });
+  } else if (contender.state == Contender::State::Done) {
+    emit workspace_.jobEnded(job_);
+  }
+  showResults();
+}
+
+void ComparePage::showResults() {
+  const auto best = runs_.best();
+  std::vector<TimelineView::Band> bands;
+  std::vector<MemoryBars::Group> groups;
+  for (std::size_t i = 0; i < runs_.contenders().size(); ++i) {
+    const Contender& contender = runs_.contenders()[i];
+    columns_[i]->setContender(contender, best);
+    if (!contender.evaluation) continue;
+    const QString name = QString::fromStdString(contender.planner->name);
+    PlanFacts facts = planFacts(contender.evaluation->plan);
+    const bool isFolded = facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
+    const QString heading = QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration));
+    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading,
+                     SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
+    groups.push_back({name, std::move(facts)});
+  }
+  timeline_->setBands(std::move(bands));
+  memory_->setGroups(std::move(groups));
+  refreshStale();
+}
+
+void ComparePage::fitColumns() {
+  if (isSplitByHand_) return;
+  const int whole = results_->height(), wanted = columnRow_->sizeHint().height() + 4;
+  const int top = std::min(wanted, whole * 11 / 20);
+  results_->setSizes({top, whole - top});
+}
+
+void ComparePage::poll() {
+  const int index = runs_.runningIndex();
+  if (index < 0) return;
+  const SearchSnapshot now = runs_.liveSearch();
+  columns_[static_cast<std::size_t>(index)]->setProgress(now);
+  emit workspace_.jobProgressed(job_, progressOf(now), progressText(now));
+}
+
+void ComparePage::use(int index) {
+  const Contender& contender = runs_.contenders()[static_cast<std::size_t>(index)];
+  const std::string name = freshPlanName(workspace_.document.project(), contender.planner->name);
+  workspace_.document.edit(tr("Use the plan of %1").arg(QString::fromStdString(contender.planner->name)), [&](Project& project) {
+    project.plans.push_back({name, contender.result->value()});
+  });
+  workspace_.goTo(Mode::Plan);
+}
+
+void ComparePage::refresh(Parts parts) {
+  if (parts == kEverything) {  // another project
+    if (runs_.isRunning()) emit workspace_.jobEnded(job_);
+    runs_.abandon();
+    timer_.stop();
+    stack_->setCurrentIndex(0);
+  }
+  if (!(parts & kInputs)) return;
+  refreshControls();
+  refreshStale();
+}
+
+void ComparePage::refreshControls() {
+  const bool runs = runs_.isRunning();
+  start_->setEnabled(!runs && missing().isEmpty() && !ticked().empty());
+  stop_->setEnabled(runs);
+}
+
+void ComparePage::refreshStale() {
+  bool isStale = false;
+  if (!runs_.contenders().empty()) {
+    const auto problem = workspace_.document.project().problem();
+    isStale = !problem || inputsHash(problem->cluster, problem->model, problem->training) != comparedInputs_;
+  }
+  QPalette palette = stale_->palette();
+  palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
+  stale_->setPalette(palette);
+  stale_->setVisible(isStale);
+}
+
+}  // namespace evenkeel::gui

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <optional>
+#include <vector>
+
+#include "app/gui/plan/search_session.h"
+#include "core/cost/evaluate.h"
+
+namespace evenkeel::gui {
+
+/// One of the planners that are compared, and what it came to.
+struct Contender {
+  enum class State { Waiting, Running, Done, Cancelled };
+  const Planner* planner = nullptr;
+  State state = State::Waiting;
+  SearchSnapshot search;                 // at its end
+  std::optional<Result<Plan>> result;    // of a Done one
+  std::optional<Evaluation> evaluation;  // of a plan, with its timeline
+};
+
+/// Runs planners one after the other on the same problem with the same limit, so that each has all cores, and predicts all plans
+/// with the same cost model.
+class CompareRuns final : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit CompareRuns(QObject* parent = nullptr);
+
+  /// Drops what was there. `request.planner` is ignored; options go only to planners that know them.
+  void start(const std::vector<const Planner*>& planners, SearchRequest request);
+  /// A waiting one does not begin; a running one ends with the best plan until now.
+  void cancel(int index);
+  void cancelAll();
+  /// Ends and forgets everything.
+  void abandon();
+
+  [[nodiscard]] bool isRunning() const { return running_ >= 0; }
+  [[nodiscard]] int runningIndex() const { return running_; }  // -1: none
+  [[nodiscard]] const std::vector<Contender>& contenders() const { return contenders_; }
+  [[nodiscard]] SearchSnapshot liveSearch() const { return session_.snapshot(); }  // of the running one
+  /// What was searched for.
+  [[nodiscard]] const Problem& problem() const { return request_.problem; }
+  /// The fastest iteration of all; nothing while no plan is there.
+  [[nodiscard]] std::optional<Seconds> best() const;
+
+ signals:
+  void changed(int index);  // another state
+  void finished();          // none runs or waits any more
+
+ private:
+  void startNext();
+  void finish();
+
+  SearchSession session_;
+  SearchRequest request_;
+  std::vector<Contender> contenders_;
+  int running_ = -1;
+};
+
+}  // namespace evenkeel::gui

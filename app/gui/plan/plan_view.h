@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "app/gui/plan/plan_model.h"
+
+class QLabel;
+class QStackedWidget;
+class QTabBar;
+class QTreeView;
+
+namespace evenkeel::gui {
+
+class StageCards;
+class TimelineView;
+
+/// A plan: its figures in one line, then as table, as cards or as timeline. Or, in its place, why there is none.
+class PlanView final : public QWidget {
+  Q_OBJECT
+
+ public:
+  using Actions = std::vector<std::pair<QString, std::function<void()>>>;
+
+  explicit PlanView(QWidget* parent = nullptr);
+
+  /// Predicts and shows. A plan of wrong shape is not drawn; its violations stand there instead. The timeline is made when it is
+  /// looked at. Cost: a simulation of the plan, milliseconds.
+  void setPlan(std::shared_ptr<const Plan> plan);
+  /// Why there is no plan, and what may be done about it.
+  void showReason(const QString& title, const QString& text, Actions actions = {});
+  [[nodiscard]] const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  [[nodiscard]] const PlanFacts& facts() const { return model_.facts(); }
+
+  /// Marks a stage in all three views; says nothing of it.
+  void setSelectedStage(std::optional<std::pair<int, int>> pipelineAndStage);
+  /// The selected rows, or all of them, as tab-separated text in the clipboard.
+  void copy();
+
+ signals:
+  void stageSelected(int pipeline, int stage);
+
+ private:
+  QWidget* makeTable();
+  QWidget* makeTimeline();
+  void showTab(int tab);
+  void fillTimeline();
+  void select(int pipeline, int stage);
+  void fitColumns();
+
+  PlanModel model_;
+  std::shared_ptr<const Plan> plan_;
+  bool isTimelineFilled_ = false, isSelecting_ = false;
+  QStackedWidget* stack_;
+  QWidget* reason_;
+  QWidget* content_;
+  QLabel* headline_;
+  QLabel* violations_;
+  QTabBar* tabs_;
+  QStackedWidget* tabStack_;
+  QTreeView* table_;
+  QLabel* notes_;
+  StageCards* cards_;
+  TimelineView* timeline_;
+};
+
+/// "1.84 s an iteration · 21.2 samples/s · MFU 31 % · bubble 11 % · worst memory 94 %"; the plan must be evaluated.
+[[nodiscard]] QString headlineText(const Evaluation& evaluation, const PlanFacts& facts);
+
+}  // namespace evenkeel::gui
