@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::gui {
+
+/// One value of a curve. y may be NaN or infinite: then there is nothing to draw, and the curve has a gap.
+struct CurvePoint {
+  double x = 0, y = 0;
+};
+
+/// Indices [from, to) of the points that a view of x in [first, last] needs: those inside and one neighbour at each side, so that
+/// lines run out of the view. The points ascend in x. O(log n).
+[[nodiscard]] std::pair<std::size_t, std::size_t> visiblePoints(std::span<const CurvePoint> points, double first, double last);
+
+/// What can be seen of a curve that is drawn over `columns` pixels: the least and the greatest value of each pixel column, in the
+/// order in which they came, so that a spike of a single sample survives any zoom. A column that holds a value that is not
+/// finite, or not above `above` (0 for a log axis), ends with a gap (y = NaN). Fewer points than columns come out one by one.
+/// At most two points and one gap a column, and one neighbour at each side. O(visible points).
+[[nodiscard]] std::vector<CurvePoint> envelope(std::span<const CurvePoint> points, double first, double last, int columns,
+                                               double above = -std::numeric_limits<double>::infinity());
+
+}  // namespace evenkeel::gui
