@@ -10,12 +10,14 @@
 #include <cmath>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/quantity_text.h"
 
 namespace evenkeel::gui {
 namespace {
 
 constexpr int kFrameMs = 33;
 constexpr double kMargin = 0.06;  // of the range of values, above and below
+constexpr int kMarkHeight = 6;      // pixels above the lower edge
 const QString kCrosshairLayer = QStringLiteral("crosshair");
 
 /// Ticks with the texts of the curve's own numbers.
@@ -26,6 +28,18 @@ class TextTicker final : public QCPAxisTicker {
  private:
   QString getTickLabel(double tick, const QLocale&, QChar, int) override { return text_(tick); }
   std::function<QString(double)> text_;
+};
+
+/// Ticks at whole numbers.
+class WholeTicker final : public QCPAxisTickerFixed {
+ public:
+  WholeTicker() {
+    setTickStep(1);
+    setScaleStrategy(ssMultiples);
+  }
+
+ private:
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return exactText(std::llround(tick)); }
 };
 
 void setPoints(QCPGraph* graph, const std::vector<CurvePoint>& points) {
@@ -75,7 +89,7 @@ CurvePlot::CurvePlot(CurveTitles titles, QWidget* parent)
   connect(plot_, &QCustomPlot::beforeReplot, this, &CurvePlot::prepareFrame);
   connect(plot_->xAxis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, [this](const QCPRange& range) {
     if (isPreparing_) return;
-    isFollowing_ = raw_.empty() || (range.lower <= raw_.front().x && range.upper >= raw_.back().x);
+    isFollowing_ = points().empty() || (range.lower <= points().front().x && range.upper >= points().back().x);
     schedule();
   });
 }
@@ -84,12 +98,7 @@ CurvePlot::~CurvePlot() = default;
 
 void CurvePlot::makeItems() {
   plot_->xAxis->setLabel(titles_.x);
-  const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();  // steps are whole numbers
-  whole->setTickStep(1);
-  whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
-  plot_->xAxis->setTicker(whole);
-  plot_->xAxis->setNumberFormat(QStringLiteral("f"));
-  plot_->xAxis->setNumberPrecision(0);
+  plot_->xAxis->setTicker(QSharedPointer<WholeTicker>::create());
   plot_->xAxis->setSubTicks(false);
   plot_->yAxis->setSubTicks(false);
 
@@ -165,9 +174,8 @@ void CurvePlot::applyColours() {
 }
 
 void CurvePlot::append(double x, double y) {
-  Q_ASSERT(raw_.empty() || x > raw_.back().x);
-  raw_.push_back({x, y});
-  smooth_.push_back({x, smoothing_.next(y)});
+  raw_.append({x, y});
+  smooth_.append({x, smoothing_.next(y)});
   if (!std::isfinite(y)) notFinite_.push_back(x);
   else if (y <= 0) notPositive_.push_back(x);
   schedule();
@@ -186,7 +194,8 @@ void CurvePlot::clear() {
 
 void CurvePlot::setSmoothing(double weight) {
   smoothing_ = Smoothing(weight);
-  for (std::size_t i = 0; i < raw_.size(); ++i) smooth_[i].y = smoothing_.next(raw_[i].y);
+  smooth_.clear();
+  for (const CurvePoint& point : points()) smooth_.append({point.x, smoothing_.next(point.y)});
   schedule();
 }
 
@@ -226,8 +235,8 @@ void CurvePlot::draw() {
 
 void CurvePlot::prepareFrame() {
   isPreparing_ = true;
-  if (isFollowing_ && !raw_.empty()) {
-    const double least = raw_.front().x, most = raw_.back().x;
+  if (isFollowing_ && !points().empty()) {
+    const double least = points().front().x, most = points().back().x;
     plot_->xAxis->setRange(most > least ? least : least - 1, most > least ? most : most + 1);
   }
   const QCPRange view = plot_->xAxis->range();
@@ -243,8 +252,8 @@ void CurvePlot::prepareFrame() {
   smoothGraph_->setScatterStyle(isSparse ? QCPScatterStyle(QCPScatterStyle::ssDisc, 5) : QCPScatterStyle::ssNone);
   fitValues();
   drawMarks(view.lower, view.upper, columns);
-  emptyText_->setVisible(raw_.empty());
-  for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setTickLabels(!raw_.empty());
+  emptyText_->setVisible(points().empty());
+  for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) axis->setTickLabels(!points().empty());
   showCounts();
   isPreparing_ = false;
 }
@@ -256,7 +265,7 @@ void CurvePlot::fitValues() {
     least = std::min(least, point.y);
     most = std::max(most, point.y);
   }
-  const bool showsReference = reference_ && !raw_.empty() && (!isLog_ || *reference_ > 0);
+  const bool showsReference = reference_ && !points().empty() && (!isLog_ || *reference_ > 0);
   if (showsReference) {
     least = std::min(least, *reference_);
     most = std::max(most, *reference_);
@@ -289,7 +298,7 @@ void CurvePlot::chooseTicks(double least, double most) {
 
 void CurvePlot::drawMarks(double first, double last, int columns) {
   std::vector<CurvePoint> marks;
-  const double y = plot_->yAxis->range().lower;
+  const double y = plot_->yAxis->pixelToCoord(plot_->axisRect()->bottom() - kMarkHeight);
   const auto addOneAColumn = [&](const std::vector<double>& places) {
     const double width = (last - first) / columns;
     auto at = std::ranges::lower_bound(places, first);
@@ -306,23 +315,24 @@ void CurvePlot::drawMarks(double first, double last, int columns) {
 
 void CurvePlot::showCounts() {
   QStringList parts;
-  if (notFiniteCount() > 0) parts << tr("%n value(s) not finite (NaN or infinite), marked ×", nullptr, static_cast<int>(notFiniteCount()));
-  if (hiddenByLogCount() > 0) parts << tr("%n value(s) ≤ 0, which a log axis cannot show, marked ×", nullptr, static_cast<int>(hiddenByLogCount()));
-  const QString text = parts.isEmpty() ? QString() : QStringLiteral("⚠ ") + parts.join(QStringLiteral(" · "));
+  const auto number = [](std::size_t count) { return exactText(static_cast<std::int64_t>(count)); };
+  if (notFiniteCount() > 0) parts << tr("NaN or infinite: %1").arg(number(notFiniteCount()));
+  if (hiddenByLogCount() > 0) parts << tr("≤ 0, no place on a log axis: %1").arg(number(hiddenByLogCount()));
+  const QString text = parts.isEmpty() ? QString() : tr("⚠ %1 (marked ×)").arg(parts.join(QStringLiteral(" · ")));
   if (counts_->text() == text) return;
   counts_->setText(text);
   counts_->setVisible(!text.isEmpty());
 }
 
 void CurvePlot::moveCrosshair(double pixel) {
-  if (raw_.empty()) return;
+  if (points().empty()) return;
   const double x = plot_->xAxis->pixelToCoord(pixel);
-  auto after = std::ranges::lower_bound(raw_, x, {}, &CurvePoint::x);
-  if (after == raw_.end() || (after != raw_.begin() && x - (after - 1)->x < after->x - x)) --after;
-  const auto index = static_cast<std::size_t>(after - raw_.begin());
-  QString text = QStringLiteral("%1 %2   %3 %4").arg(titles_.x, QString::number(after->x, 'f', 0), titles_.y,
+  auto after = std::ranges::lower_bound(points(), x, {}, &CurvePoint::x);
+  if (after == points().end() || (after != points().begin() && x - (after - 1)->x < after->x - x)) --after;
+  const auto index = static_cast<std::size_t>(after - points().begin());
+  QString text = QStringLiteral("%1 %2   %3 %4").arg(titles_.x, exactText(std::llround(after->x)), titles_.y,
                                                    std::isfinite(after->y) ? titles_.valueText(after->y) : QString::number(after->y));
-  if (smoothing_.weight() > 0 && std::isfinite(smooth_[index].y)) text += tr("   smoothed %1").arg(titles_.valueText(smooth_[index].y));
+  if (smoothing_.weight() > 0 && std::isfinite(smooth_.points()[index].y)) text += tr("   smoothed %1").arg(titles_.valueText(smooth_.points()[index].y));
   crosshairText_->setText(text);
   crosshair_->start->setCoords(after->x, 0);
   crosshair_->end->setCoords(after->x, 1);

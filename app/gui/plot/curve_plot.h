@@ -48,7 +48,7 @@ class CurvePlot final : public QWidget {
   void showAll();
   void setVisibleRange(double first, double last);
 
-  [[nodiscard]] const std::vector<CurvePoint>& points() const { return raw_; }
+  [[nodiscard]] const std::vector<CurvePoint>& points() const { return raw_.points(); }
   [[nodiscard]] std::size_t notFiniteCount() const { return notFinite_.size(); }
   /// Finite values that a log axis cannot show (<= 0); 0 with a linear axis.
   [[nodiscard]] std::size_t hiddenByLogCount() const { return isLog_ ? notPositive_.size() : 0; }
@@ -75,7 +75,8 @@ class CurvePlot final : public QWidget {
   void hideCrosshair();
 
   const CurveTitles titles_;
-  std::vector<CurvePoint> raw_, smooth_, drawn_;
+  CurveSeries raw_, smooth_;
+  std::vector<CurvePoint> drawn_;
   std::vector<double> notFinite_, notPositive_;  // x of values that are not finite; of finite ones that are not above 0
   Smoothing smoothing_;
   bool isLog_ = false, isFollowing_ = true, isPreparing_ = false;

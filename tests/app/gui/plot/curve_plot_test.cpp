@@ -54,7 +54,7 @@ TEST_F(CurvePlotTest, CountsValuesThatAreNotFinite) {
   plot_.append(13, 2.5);
   plot_.draw();
   EXPECT_EQ(plot_.notFiniteCount(), 2U);
-  EXPECT_TRUE(counts().startsWith(QStringLiteral("⚠ 2 "))) << counts().toStdString();
+  EXPECT_TRUE(counts().contains(QStringLiteral("infinite: 2"))) << counts().toStdString();
   plot_.clear();
   plot_.draw();
   EXPECT_EQ(counts(), QString());
@@ -69,7 +69,7 @@ TEST_F(CurvePlotTest, CountsValuesThatALogAxisCannotShow) {
   plot_.setLogAxis(true);
   plot_.draw();
   EXPECT_EQ(plot_.hiddenByLogCount(), 2U);
-  EXPECT_TRUE(counts().contains(QStringLiteral("≤ 0"))) << counts().toStdString();
+  EXPECT_TRUE(counts().contains(QStringLiteral("log axis: 2"))) << counts().toStdString();
   EXPECT_TRUE(std::ranges::none_of(plot_.drawn(), [](const CurvePoint& point) { return point.y <= 0; }));
 }
 

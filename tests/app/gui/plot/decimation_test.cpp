@@ -26,16 +26,16 @@ TEST(Envelope, KeepsASpikeOfOneSampleAtEveryZoom) {
   points[33'333].y = -50;
   for (const int columns : {1, 2, 7, 100, 1279, 5000}) {
     for (const double half : {50'000.0, 10'000.0, 321.0, 12.5, 2.0}) {
-      const auto high = envelope(points, 77'777 - half, 77'777 + half, columns);
+      const auto high = envelope(CurveSeries(points), 77'777 - half, 77'777 + half, columns);
       EXPECT_EQ(greatest(high), 50) << columns << " columns, +-" << half;
-      const auto low = envelope(points, 33'333 - half, 33'333 + half, columns);
+      const auto low = envelope(CurveSeries(points), 33'333 - half, 33'333 + half, columns);
       EXPECT_EQ(std::ranges::min(low, {}, &CurvePoint::y).y, -50) << columns << " columns, +-" << half;
     }
   }
 }
 
 TEST(Envelope, HasAtMostTwoPointsAPixelAndAscendsInX) {
-  const auto drawn = envelope(flat(1'000'000), 0, 999'999, 1200);
+  const auto drawn = envelope(CurveSeries(flat(1'000'000)), 0, 999'999, 1200);
   EXPECT_LE(drawn.size(), 2U * 1200 + 4);
   EXPECT_TRUE(std::ranges::is_sorted(drawn, {}, &CurvePoint::x));
 }
@@ -46,7 +46,7 @@ TEST(Envelope, KeepsAGapWhereAValueIsNotFinite) {
     auto points = flat(50'000);
     points[20'000].y = broken;
     for (const int columns : {10, 1000, 100'000}) {
-      const auto drawn = envelope(points, 0, 49'999, columns);
+      const auto drawn = envelope(CurveSeries(points), 0, 49'999, columns);
       const auto gap = std::ranges::find_if(drawn, [](const CurvePoint& point) { return std::isnan(point.y); });
       ASSERT_NE(gap, drawn.end()) << columns;
       EXPECT_EQ(gap->x, 20'000);
@@ -61,14 +61,14 @@ TEST(Envelope, OfALogAxisPassesOverValuesThatItCannotShow) {
   points[5'000].y = -3;
   points[5'001].y = 0;
   points[5'002].y = 0.25;
-  const auto drawn = envelope(points, 0, 9'999, 100, 0);
+  const auto drawn = envelope(CurveSeries(points), 0, 9'999, 100, 0);
   EXPECT_TRUE(std::ranges::any_of(drawn, [](const CurvePoint& point) { return point.y == 0.25; }));
   EXPECT_TRUE(std::ranges::any_of(drawn, [](const CurvePoint& point) { return std::isnan(point.y); }));
   EXPECT_TRUE(std::ranges::none_of(drawn, [](const CurvePoint& point) { return point.y <= 0; }));
 }
 
 TEST(Envelope, ShowsFewPointsOneByOneWithANeighbourAtEachSide) {
-  const auto drawn = envelope(flat(100), 10, 20, 500);
+  const auto drawn = envelope(CurveSeries(flat(100)), 10, 20, 500);
   ASSERT_EQ(drawn.size(), 13U);
   EXPECT_EQ(drawn.front().x, 9);
   EXPECT_EQ(drawn.back().x, 21);
@@ -76,9 +76,9 @@ TEST(Envelope, ShowsFewPointsOneByOneWithANeighbourAtEachSide) {
 
 TEST(Envelope, OfNothingIsNothing) {
   EXPECT_TRUE(envelope({}, 0, 1, 100).empty());
-  EXPECT_TRUE(envelope(flat(10), 3, 3, 100).empty());
-  EXPECT_TRUE(envelope(flat(10), 0, 9, 0).empty());
-  EXPECT_LE(envelope(flat(10), 100, 200, 100).size(), 1U);
+  EXPECT_TRUE(envelope(CurveSeries(flat(10)), 3, 3, 100).empty());
+  EXPECT_TRUE(envelope(CurveSeries(flat(10)), 0, 9, 0).empty());
+  EXPECT_LE(envelope(CurveSeries(flat(10)), 100, 200, 100).size(), 1U);
 }
 
 }  // namespace
