@@ -4,6 +4,7 @@
 #include <QStandardPaths>
 
 #include "app/gui/model/model_page.h"
+#include "app/gui/run/run_page.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/window/main_window.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
   // --- plan, compare pages
   // --- run page
+  window.addPage(Mode::Run, std::make_unique<RunPage>(window.workspace(), QApplication::applicationDirPath().toStdString()));
   window.restoreLayout();
   window.enter(Mode::Start);
   window.show();
