@@ -30,6 +30,28 @@ class TextTicker final : public QCPAxisTicker {
   std::function<QString(double)> text_;
 };
 
+/// Ticks of a log axis: 1, 2, 5, 10 ... over a few decades, powers of ten over more.
+class LogTicker final : public QCPAxisTicker {
+ public:
+  explicit LogTicker(std::function<QString(double)> text) : text_(std::move(text)) {}
+
+ private:
+  QVector<double> createTickVector(double, const QCPRange& range) override {
+    const double decades = std::log10(range.upper / range.lower);
+    const int stride = std::max(1, static_cast<int>(decades / 6));
+    QVector<double> ticks;
+    for (int power = static_cast<int>(std::floor(std::log10(range.lower))); power <= std::log10(range.upper); ++power) {
+      if (power % stride != 0) continue;
+      for (const double digit : {1.0, 2.0, 5.0}) {
+        if (digit == 1 || decades < 2.5) ticks << digit * std::pow(10.0, power);
+      }
+    }
+    return ticks;
+  }
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return text_(tick); }
+  std::function<QString(double)> text_;
+};
+
 /// Ticks at whole numbers.
 class WholeTicker final : public QCPAxisTickerFixed {
  public:
@@ -109,13 +131,13 @@ void CurvePlot::makeItems() {
   rawGraph_->setAntialiased(true);
   smoothGraph_->setAntialiased(true);
 
-  referenceLine_ = new QCPItemStraightLine(plot_);
-  referenceLine_->setVisible(false);
   referenceText_ = new QCPItemText(plot_);
   referenceText_->setVisible(false);
   referenceText_->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
   referenceText_->position->setTypeY(QCPItemPosition::ptPlotCoords);
   referenceText_->setPositionAlignment(Qt::AlignLeft | Qt::AlignBottom);
+  referenceLine_ = new QCPItemStraightLine(plot_);  // above the text's background
+  referenceLine_->setVisible(false);
   emptyText_ = new QCPItemText(plot_);
   emptyText_->position->setType(QCPItemPosition::ptAxisRectRatio);
   emptyText_->position->setCoords(0.5, 0.5);
@@ -158,9 +180,10 @@ void CurvePlot::applyColours() {
   rawGraph_->setPen(QPen(faint(c.accent, dark ? 110 : 90), 1));
   smoothGraph_->setPen(QPen(c.accent, 2));
   marks_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCross, QPen(c.error, 2), Qt::NoBrush, 8));
-  referenceLine_->setPen(QPen(c.backward, 1.5, Qt::DashLine));
-  referenceText_->setColor(c.backward);
+  referenceLine_->setPen(QPen(text, 1.5, Qt::DashLine));
+  referenceText_->setColor(text);
   referenceText_->setFont(font());
+  referenceText_->setBrush(faint(palette().color(QPalette::Base), 200));
   emptyText_->setColor(c.subtle);
   emptyText_->setFont(font());
   crosshair_->setPen(QPen(c.subtle, 1));
@@ -291,8 +314,8 @@ void CurvePlot::fitValues() {
 }
 
 void CurvePlot::chooseTicks(double least, double most) {
-  // Powers of ten need a decade to show at least two of themselves; below that, ticks at equal distances say more.
-  if (isLog_ && most / least > 30) plot_->yAxis->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+  // On a short log axis ticks at equal distances say more.
+  if (isLog_ && most / least > 6) plot_->yAxis->setTicker(QSharedPointer<LogTicker>::create(titles_.valueText));
   else plot_->yAxis->setTicker(QSharedPointer<TextTicker>::create(titles_.valueText));
 }
 

@@ -12,6 +12,7 @@
 #include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSettings>
@@ -41,6 +42,10 @@ QString objectionText(const std::vector<Violation>& violations) {
   }
   if (violations.size() > kMostObjections) lines << QObject::tr("• and %1 more").arg(violations.size() - kMostObjections);
   return lines.join(QLatin1Char('\n'));
+}
+
+QString counted(std::size_t count, const QString& one, const QString& many) {
+  return exactText(static_cast<std::int64_t>(count)) + QLatin1Char(' ') + (count == 1 ? one : many);
 }
 
 template <class W>
@@ -117,19 +122,19 @@ QWidget* LaunchForm::makeDataRow() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
   layout->addWidget(data_, 1);
-  const auto add = [&](const QString& name, const QString& text, const QString& tip, auto&& choose) {
-    auto* button = named(new QToolButton, name);
-    button->setText(text);
-    button->setToolTip(tip);
-    connect(button, &QToolButton::clicked, this, [this, choose] {
-      const QString path = choose();
-      if (!path.isEmpty()) setData(path);
-    });
-    layout->addWidget(button);
+  auto* browse = named(new QToolButton, QStringLiteral("runBrowse"));
+  browse->setText(QStringLiteral("…"));
+  browse->setToolTip(tr("Choose a text file or a folder of text files"));
+  browse->setAccessibleName(browse->toolTip());
+  browse->setPopupMode(QToolButton::InstantPopup);
+  auto* menu = new QMenu(browse);
+  const auto take = [this](const QString& path) {
+    if (!path.isEmpty()) setData(path);
   };
-  add(QStringLiteral("runDataFile"), tr("File…"), tr("A text file to train on"), [this] { return QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text()); });
-  add(QStringLiteral("runDataFolder"), tr("Folder…"), tr("A folder whose text files are trained on"),
-      [this] { return QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text()); });
+  menu->addAction(tr("Text file…"), this, [this, take] { take(QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text())); });
+  menu->addAction(tr("Folder…"), this, [this, take] { take(QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text())); });
+  browse->setMenu(menu);
+  layout->addWidget(browse);
   return row;
 }
 
@@ -203,13 +208,16 @@ std::optional<LaunchRequest> LaunchForm::request() const {
 }
 
 void LaunchForm::fillPlans() {
+  const auto& plans = workspace_.document.project().plans;
+  const QString newest = plans.empty() ? QString() : QString::fromStdString(plans.back().name);
+  const bool isNew = plans_->findText(newest) < 0;  // whoever has just found a plan wants that one
   const QString before = plans_->currentText();
   {
     const QSignalBlocker blocker(plans_);
     plans_->clear();
-    for (const NamedPlan& named : workspace_.document.project().plans) plans_->addItem(QString::fromStdString(named.name));
-    const int same = plans_->findText(before);
-    plans_->setCurrentIndex(same >= 0 ? same : plans_->count() - 1);  // the newest
+    for (const NamedPlan& named : plans) plans_->addItem(QString::fromStdString(named.name));
+    const int same = isNew ? -1 : plans_->findText(before);
+    plans_->setCurrentIndex(same >= 0 ? same : plans_->count() - 1);
   }
   choosePlan();
 }
@@ -243,8 +251,8 @@ QString LaunchForm::planSummary() const {
   if (chosen == nullptr) return {};
   std::size_t stages = 0;
   for (const Pipeline& pipeline : chosen->pipelines) stages += pipeline.stages.size();
-  QStringList parts{QString::fromStdString(chosen->model.name), tr("%1 devices").arg(chosen->usedDevices().size()),
-                    tr("%1 pipeline(s), %2 stages").arg(chosen->pipelines.size()).arg(stages)};
+  QStringList parts{QString::fromStdString(chosen->model.name), counted(chosen->usedDevices().size(), tr("device"), tr("devices")),
+                    counted(chosen->pipelines.size(), tr("pipeline"), tr("pipelines")), counted(stages, tr("stage"), tr("stages"))};
   if (chosen->predicted) parts << tr("predicted %1 a step").arg(timeText(chosen->predicted->iteration));
   if (isStale(*chosen)) parts << tr("⚠ cluster, model or training were changed since it was found");
   return parts.join(QStringLiteral(" · "));
@@ -253,6 +261,7 @@ QString LaunchForm::planSummary() const {
 void LaunchForm::refresh() {
   const QString lack = missing();
   const bool hasPlan = plan() != nullptr;
+  data_->setToolTip(data_->text());
   summary_->setText(planSummary());
   summary_->setVisible(hasPlan);
   for (QWidget* field : {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),

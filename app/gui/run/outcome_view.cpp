@@ -46,6 +46,7 @@ OutcomeView::OutcomeView(QWidget* parent) : QFrame(parent), text_(new QLabel), l
   setObjectName(QStringLiteral("outcome"));
   setAccessibleName(tr("Outcome"));
   setAutoFillBackground(true);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   text_->setObjectName(QStringLiteral("outcomeText"));
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -54,6 +54,7 @@ PreflightView::PreflightView(QWidget* parent) : QWidget(parent), fold_(new QTool
   list_->setAlternatingRowColors(true);
   list_->setWordWrap(true);
   list_->setSelectionMode(QAbstractItemView::ContiguousSelection);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   auto* line = new QHBoxLayout;
   line->setSpacing(4);
   line->addWidget(fold_);

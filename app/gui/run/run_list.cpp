@@ -60,15 +60,20 @@ RunList::RunList(QWidget* parent) : QWidget(parent), list_(new QTreeWidget), not
   open_->setObjectName(QStringLiteral("runOpen"));
   open_->setToolTip(tr("Follow a run that goes on, or look at the curves of one that ended"));
   auto* title = new QHBoxLayout;
-  title->addWidget(new QLabel(tr("Runs")));
+  auto* heading = new QLabel(tr("Runs"));
+  QFont bold = heading->font();
+  bold.setBold(true);
+  heading->setFont(bold);
+  title->addWidget(heading);
   title->addStretch();
   title->addWidget(open_);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
   layout->addLayout(title);
-  layout->addWidget(list_, 1);
+  layout->addWidget(list_, 1000);
   layout->addWidget(note_);
+  layout->addStretch(1);  // all the room while the list is hidden
   const auto openCurrent = [this] {
     if (const QTreeWidgetItem* item = list_->currentItem()) emit opened(item->text(Id).toStdString());
   };

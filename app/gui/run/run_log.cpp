@@ -51,7 +51,11 @@ RunLog::RunLog(QWidget* parent)
   text_->setFont(font);
 
   auto* bar = new QHBoxLayout;
-  bar->addWidget(new QLabel(tr("Log")));
+  auto* heading = new QLabel(tr("Log"));
+  QFont bold = heading->font();
+  bold.setBold(true);
+  heading->setFont(bold);
+  bar->addWidget(heading);
   bar->addWidget(rank_);
   bar->addWidget(filter_, 1);
   bar->addWidget(follow_);

@@ -18,6 +18,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 50;
+constexpr int kReloadMs = 2000;      // of the list, while steps come
 constexpr int kJobId = 0x52554e;  // of the Jobs panel: this page has one job at a time
 
 bool isBusy(SessionPhase phase) { return phase == SessionPhase::Checking || phase == SessionPhase::Starting || phase == SessionPhase::Following; }
@@ -37,7 +38,8 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
   setObjectName(QStringLiteral("runPage"));
   noPlan_ = new EmptyState(tr("No run yet: find a plan first"), tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
                            {{tr("Go to Plan"), [this] { workspace_.goTo(Mode::Plan); }}});
-  noRun_ = new EmptyState(tr("Ready to launch"), tr("Name the text to train on, then press Launch. The run goes on when you close Evenkeel."), {});
+  noRun_ = new EmptyState(tr("No run yet"),
+                          tr("Choose a plan and the text to train on at the left, then launch it. A run goes on when you close Evenkeel."), {});
   for (QWidget* widget : {noPlan_, noRun_, static_cast<QWidget*>(view_)}) right_->addWidget(widget);
 
   auto* left = new QWidget;
@@ -103,6 +105,7 @@ JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
   totalSteps_ = totalSteps;
   step_ = 0;
   view_->begin(title, totalSteps);
+  sinceReload_.start();
   poll_.start();
   return *session_;
 }
@@ -134,10 +137,16 @@ void RunPage::poll() {
   state_ = update.state;
   view_->take(update);
   showJob(update);
+  if (changed || (!update.steps.empty() && sinceReload_.elapsed() > kReloadMs)) {
+    sinceReload_.start();
+    runs_->reload();
+    for (const RunRow& row : runs_->rows()) {
+      if (row.run == state_.run) view_->setStarted(row.started);
+    }
+  }
   if (changed) {
     if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty()) workspace_.messages.showError(*state_.error);
     refresh();
-    runs_->reload();
   }
   if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty()) poll_.stop();
 }

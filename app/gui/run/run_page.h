@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QElapsedTimer>
 #include <QTimer>
 #include <filesystem>
 #include <memory>
@@ -55,6 +56,7 @@ class RunPage final : public Page {
   double loss_ = 0;
   bool isInJobs_ = false;
   QTimer poll_;
+  QElapsedTimer sinceReload_;
 };
 
 }  // namespace evenkeel::gui

@@ -2,6 +2,7 @@
 #include "app/gui/run/run_view.h"
 
 #include <QCheckBox>
+#include <QDateTime>
 #include <QLabel>
 #include <QPushButton>
 #include <QSlider>
@@ -22,10 +23,18 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kSliderSteps = 100;
-constexpr int kUsualSmoothing = 60;
+constexpr int kUsualSmoothing = 13;  // a weight of 0.6
+constexpr int kBarHeight = 24;       // of the line above each curve
 
 /// The slider's place to a weight: equal steps feel equal, and the last ones average over hundreds of steps.
 double weightOf(int place) { return place == 0 ? 0 : 1 - std::pow(10.0, -3.0 * place / kSliderSteps); }
+
+/// "0:07", "1:12:40"
+QString durationText(double seconds) {
+  const auto whole = static_cast<qint64>(std::max(0.0, seconds));
+  const QString minutes = QString::number(whole / 60 % 60), rest = QStringLiteral("%1").arg(whole % 60, 2, 10, QLatin1Char('0'));
+  return whole < 3600 ? minutes + QLatin1Char(':') + rest : QStringLiteral("%1:%2:%3").arg(whole / 3600).arg(minutes.rightJustified(2, QLatin1Char('0')), rest);
+}
 
 QLabel* heading(const QString& text) {
   auto* label = new QLabel(text);
@@ -60,11 +69,13 @@ RunView::RunView(QWidget* parent)
   curves->addWidget(makeThroughput());
   curves->setStretchFactor(0, 3);
   curves->setStretchFactor(1, 2);
+  curves->setSizes({520, 350});
   auto* split = new QSplitter(Qt::Vertical);
   split->addWidget(curves);
   split->addWidget(log_);
   split->setStretchFactor(0, 3);
   split->setStretchFactor(1, 2);
+  split->setSizes({330, 200});
   split->setChildrenCollapsible(false);
   curves->setChildrenCollapsible(false);
   auto* body = new QVBoxLayout(body_);
@@ -79,8 +90,8 @@ RunView::RunView(QWidget* parent)
   layout->addWidget(makeHeader());
   layout->addWidget(outcome_);
   layout->addWidget(preflight_);
-  layout->addWidget(body_, 1);
-  layout->addStretch(0);
+  layout->addWidget(body_, 1000);
+  layout->addStretch(1);  // all the room while the body is hidden
 }
 
 QWidget* RunView::makeHeader() {
@@ -126,9 +137,10 @@ QWidget* RunView::makeLoss() {
     throughput_->setSmoothing(w);
   };
   connect(smoothing, &QSlider::valueChanged, this, apply);
-  smoothing->setValue(kUsualSmoothing / 2);
+  smoothing->setValue(kUsualSmoothing);
   connect(log, &QCheckBox::toggled, this, [this](bool isLog) { loss_->setLogAxis(isLog); });
   auto* bar = new QHBoxLayout;
+  bar->addStrut(kBarHeight);
   bar->addWidget(heading(tr("Loss")));
   bar->addStretch();
   bar->addWidget(new QLabel(tr("Smoothing")));
@@ -141,6 +153,7 @@ QWidget* RunView::makeLoss() {
 
 QWidget* RunView::makeThroughput() {
   auto* bar = new QHBoxLayout;
+  bar->addStrut(kBarHeight);
   bar->addWidget(heading(tr("Throughput, tokens/s")));
   bar->addStretch();
   return column(bar, throughput_);
@@ -150,7 +163,7 @@ void RunView::begin(const QString& title, std::int64_t totalSteps) {
   title_ = title;
   totalSteps_ = totalSteps;
   isPredicted_ = false;
-  since_.start();
+  started_ = 0;
   loss_->clear();
   throughput_->clear();
   throughput_->setReference({});
@@ -204,6 +217,9 @@ void RunView::showHeader(const SessionState& state) {
         text = tr("✕ not started");
         colour = c.error;
       }
+  }
+  if (state.phase == SessionPhase::Following && state.job == JobState::Running && started_ > 0) {
+    text += QStringLiteral(" · ") + durationText(static_cast<double>(QDateTime::currentMSecsSinceEpoch()) / 1e3 - started_);
   }
   if (state.phase == SessionPhase::Following && !state.lost.empty()) {
     text = tr("⚠ connection lost");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QElapsedTimer>
 #include <QWidget>
 
 #include "app/gui/run/job_session.h"
@@ -26,6 +25,8 @@ class RunView final : public QWidget {
   explicit RunView(QWidget* parent = nullptr);
   /// Empties everything for another job. totalSteps 0: not known.
   void begin(const QString& title, std::int64_t totalSteps);
+  /// Seconds since 1970: for how long the job has run.
+  void setStarted(double started) { started_ = started; }
   void take(const SessionUpdate& update);
   [[nodiscard]] CurvePlot& loss() { return *loss_; }
   [[nodiscard]] CurvePlot& throughput() { return *throughput_; }
@@ -42,7 +43,7 @@ class RunView final : public QWidget {
   void predict(const SessionState& state, std::int64_t tokens);
 
   std::int64_t totalSteps_ = 0;
-  QElapsedTimer since_;
+  double started_ = 0;  // seconds since 1970; 0: not known
   QString title_;
   QLabel* name_;
   QLabel* stateLabel_;
