@@ -6,6 +6,7 @@
 #include "app/gui/compare/compare_page.h"
 #include "app/gui/model/model_page.h"
 #include "app/gui/plan/plan_page.h"
+#include "app/gui/run/run_page.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/window/main_window.h"
@@ -23,11 +24,10 @@ int main(int argc, char** argv) {
   window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
   // --- cluster page
   window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
-  // --- plan, compare pages
   const QString commandFolder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/commands");
   window.addPage(Mode::Plan, std::make_unique<PlanPage>(window.workspace(), commandFolder));
   window.addPage(Mode::Compare, std::make_unique<ComparePage>(window.workspace(), commandFolder));
-  // --- run page
+  window.addPage(Mode::Run, std::make_unique<RunPage>(window.workspace(), QApplication::applicationDirPath().toStdString()));
   window.restoreLayout();
   window.enter(Mode::Start);
   window.show();

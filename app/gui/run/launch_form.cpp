@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/run/launch_form.h"
+
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDoubleValidator>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFontDatabase>
+#include <QFormLayout>
+#include <QGuiApplication>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSettings>
+#include <QSpinBox>
+#include <QStandardPaths>
+#include <QToolButton>
+#include <algorithm>
+
+#include "app/gui/run/launchable.h"
+#include "app/gui/theme/theme.h"
+#include "app/gui/widgets/quantity_text.h"
+
+namespace evenkeel::gui {
+namespace {
+
+constexpr int kUsualSteps = 1000;
+constexpr std::size_t kMostObjections = 4;  // the rest is counted
+const QString kDataSetting = QStringLiteral("run/data");
+
+QString planFolder() { return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/plans"); }
+
+QString objectionText(const std::vector<Violation>& violations) {
+  QStringList lines{QObject::tr("✕ This plan cannot be launched:")};
+  for (std::size_t i = 0; i < std::min(violations.size(), kMostObjections); ++i) {
+    const Violation& v = violations[i];
+    lines << QString::fromStdString("• " + v.where + ": " + v.what + (v.remedy.empty() ? "" : "; " + v.remedy));
+  }
+  if (violations.size() > kMostObjections) lines << QObject::tr("• and %1 more").arg(violations.size() - kMostObjections);
+  return lines.join(QLatin1Char('\n'));
+}
+
+QString counted(std::size_t count, const QString& one, const QString& many) {
+  return exactText(static_cast<std::int64_t>(count)) + QLatin1Char(' ') + (count == 1 ? one : many);
+}
+
+template <class W>
+W* named(W* widget, const QString& name) {
+  widget->setObjectName(name);
+  return widget;
+}
+
+}  // namespace
+
+LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWidget* parent)
+    : QWidget(parent), workspace_(workspace), programs_(std::move(programs)), plans_(named(new QComboBox, QStringLiteral("runPlan"))),
+      summary_(named(new QLabel, QStringLiteral("runPlanSummary"))), data_(named(new QLineEdit, QStringLiteral("runData"))),
+      steps_(named(new QSpinBox, QStringLiteral("runSteps"))), learningRate_(named(new QLineEdit, QStringLiteral("runLearningRate"))),
+      seed_(named(new QSpinBox, QStringLiteral("runSeed"))), local_(named(new QCheckBox(tr("All nodes are this machine")), QStringLiteral("runLocal"))),
+      hint_(named(new QLabel, QStringLiteral("runHint"))), command_(named(new QPlainTextEdit, QStringLiteral("runCommand"))),
+      copy_(named(new QPushButton(tr("Copy command")), QStringLiteral("runCopy"))), check_(named(new QPushButton(tr("Check")), QStringLiteral("runCheck"))),
+      launch_(named(new QPushButton(tr("Launch")), QStringLiteral("runLaunch"))) {
+  steps_->setRange(1, 1'000'000'000);
+  steps_->setValue(kUsualSteps);
+  steps_->setGroupSeparatorShown(true);
+  seed_->setRange(0, 1'000'000'000);
+  seed_->setValue(1);
+  learningRate_->setText(QString::number(Run{}.learningRate.peak));
+  auto* rate = new QDoubleValidator(1e-9, 10, 12, learningRate_);
+  rate->setLocale(QLocale::c());
+  learningRate_->setValidator(rate);
+  learningRate_->setToolTip(tr("Peak, after a warm-up of 10 steps; cosine down to a tenth of it at the last step"));
+  local_->setToolTip(tr("Run every rank here, whatever ssh target the cluster names; otherwise each node is reached over SSH as the cluster says"));
+  plans_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  plans_->setMinimumContentsLength(12);
+  summary_->setForegroundRole(QPalette::PlaceholderText);
+  summary_->setWordWrap(true);
+  hint_->setWordWrap(true);
+  hint_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  data_->setText(QSettings().value(kDataSetting).toString());
+  data_->setPlaceholderText(tr("text file or folder"));
+  command_->setReadOnly(true);
+  command_->setAccessibleName(tr("The command that does the same"));
+  command_->setToolTip(command_->accessibleName());
+  QFont mono = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  mono.setPointSizeF(font().pointSizeF() * 0.95);
+  command_->setFont(mono);
+  command_->setFixedHeight(QFontMetrics(mono).lineSpacing() * 4 + 10);
+
+  auto* form = new QFormLayout(this);
+  form->setContentsMargins(0, 0, 0, 0);
+  form->setVerticalSpacing(6);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->addRow(tr("Plan"), plans_);
+  form->addRow(QString(), summary_);
+  form->addRow(tr("Data"), makeDataRow());
+  form->addRow(tr("Steps"), steps_);
+  form->addRow(tr("Learning rate"), learningRate_);
+  form->addRow(tr("Seed"), seed_);
+  form->addRow(QString(), local_);
+  form->addRow(command_);
+  form->addRow(hint_);
+  form->addRow(makeButtons());
+
+  connect(plans_, &QComboBox::currentIndexChanged, this, &LaunchForm::choosePlan);
+  for (QLineEdit* line : {data_, learningRate_}) connect(line, &QLineEdit::textChanged, this, &LaunchForm::refresh);
+  for (QSpinBox* box : {steps_, seed_}) connect(box, &QSpinBox::valueChanged, this, &LaunchForm::refresh);
+  connect(local_, &QCheckBox::toggled, this, &LaunchForm::refresh);
+  connect(&workspace_.document, &ProjectDocument::changed, this, [this](Parts parts) {
+    if (parts & Part::Plans) fillPlans();
+  });
+  fillPlans();
+}
+
+QWidget* LaunchForm::makeDataRow() {
+  auto* row = new QWidget;
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  layout->addWidget(data_, 1);
+  auto* browse = named(new QToolButton, QStringLiteral("runBrowse"));
+  browse->setText(QStringLiteral("…"));
+  browse->setToolTip(tr("Choose a text file or a folder of text files"));
+  browse->setAccessibleName(browse->toolTip());
+  browse->setPopupMode(QToolButton::InstantPopup);
+  auto* menu = new QMenu(browse);
+  const auto take = [this](const QString& path) {
+    if (!path.isEmpty()) setData(path);
+  };
+  menu->addAction(tr("Text file…"), this, [this, take] { take(QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text())); });
+  menu->addAction(tr("Folder…"), this, [this, take] { take(QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text())); });
+  browse->setMenu(menu);
+  layout->addWidget(browse);
+  return row;
+}
+
+QWidget* LaunchForm::makeButtons() {
+  auto* row = new QWidget;
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(0, 0, 0, 0);
+  launch_->setIcon(icon("launch", palette()));
+  launch_->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return));
+  launch_->setToolTip(tr("Check everything, copy what the nodes lack, start (Ctrl+Enter). The run goes on when you close Evenkeel."));
+  check_->setToolTip(tr("Look at every node and start nothing"));
+  layout->addWidget(copy_);
+  layout->addStretch();
+  layout->addWidget(check_);
+  layout->addWidget(launch_);
+  connect(copy_, &QPushButton::clicked, this, [this] {
+    QGuiApplication::clipboard()->setText(command());
+    workspace_.showCommand(command());
+  });
+  connect(check_, &QPushButton::clicked, this, &LaunchForm::checkRequested);
+  connect(launch_, &QPushButton::clicked, this, [this] {
+    QSettings().setValue(kDataSetting, data_->text());
+    workspace_.showCommand(command());
+    emit launchRequested();
+  });
+  return row;
+}
+
+void LaunchForm::setData(const QString& path) { data_->setText(path); }
+
+void LaunchForm::setBusy(const QString& why) {
+  if (busy_ == why) return;
+  busy_ = why;
+  refresh();
+}
+
+const Plan* LaunchForm::plan() const {
+  const auto& plans = workspace_.document.project().plans;
+  const int index = plans_->currentIndex();
+  return index < 0 || static_cast<std::size_t>(index) >= plans.size() ? nullptr : &plans[static_cast<std::size_t>(index)].plan;
+}
+
+QString LaunchForm::planName() const { return plans_->currentText(); }
+QString LaunchForm::command() const { return command_->toPlainText(); }
+
+Run LaunchForm::run() const {
+  Run run;
+  run.steps = steps_->value();
+  run.learningRate.peak = QLocale::c().toDouble(learningRate_->text());
+  run.seed = static_cast<std::uint64_t>(seed_->value());
+  if (!data_->text().isEmpty()) run.train = {data_->text().toStdString()};
+  return run;
+}
+
+QString LaunchForm::missing() const {
+  if (plan() == nullptr) return tr("Find a plan first.");
+  if (!objections_.empty()) return objectionText(objections_);
+  if (data_->text().isEmpty()) return tr("Name the text to train on.");
+  if (!learningRate_->hasAcceptableInput()) return tr("The learning rate must be a number above 0 and at most 10, such as 3e-4.");
+  return {};
+}
+
+std::optional<LaunchRequest> LaunchForm::request() const {
+  if (!missing().isEmpty()) return std::nullopt;
+  LaunchRequest request;
+  request.plan = *plan();
+  request.run = run();
+  request.local = local_->isChecked();
+  request.programs = programs_;
+  return request;
+}
+
+void LaunchForm::fillPlans() {
+  const auto& plans = workspace_.document.project().plans;
+  const QString newest = plans.empty() ? QString() : QString::fromStdString(plans.back().name);
+  const bool isNew = plans_->findText(newest) < 0;  // whoever has just found a plan wants that one
+  const QString before = plans_->currentText();
+  {
+    const QSignalBlocker blocker(plans_);
+    plans_->clear();
+    for (const NamedPlan& named : plans) plans_->addItem(QString::fromStdString(named.name));
+    const int same = isNew ? -1 : plans_->findText(before);
+    plans_->setCurrentIndex(same >= 0 ? same : plans_->count() - 1);
+  }
+  choosePlan();
+}
+
+void LaunchForm::choosePlan() {
+  objections_.clear();
+  planFile_.clear();
+  if (const Plan* chosen = plan()) {
+    objections_ = launchObjections(*chosen);
+    const auto& nodes = chosen->cluster.nodes;
+    local_->setChecked(std::ranges::all_of(nodes, [](const auto& node) { return node.ssh.host.empty(); }));
+    if (isVisible()) writePlanFile();
+  }
+  refresh();
+}
+
+void LaunchForm::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (planFile_.empty() && plan() != nullptr) writePlanFile();
+  refresh();
+}
+
+void LaunchForm::writePlanFile() {
+  auto written = writePlan(*plan(), planName(), planFolder());
+  if (written) planFile_ = *written;
+  else workspace_.messages.showError(written.error());
+}
+
+QString LaunchForm::planSummary() const {
+  const Plan* chosen = plan();
+  if (chosen == nullptr) return {};
+  std::size_t stages = 0;
+  for (const Pipeline& pipeline : chosen->pipelines) stages += pipeline.stages.size();
+  QStringList parts{QString::fromStdString(chosen->model.name), counted(chosen->usedDevices().size(), tr("device"), tr("devices")),
+                    counted(chosen->pipelines.size(), tr("pipeline"), tr("pipelines")), counted(stages, tr("stage"), tr("stages"))};
+  if (chosen->predicted) parts << tr("predicted %1 a step").arg(timeText(chosen->predicted->iteration));
+  if (isStale(*chosen)) parts << tr("⚠ cluster, model or training were changed since it was found");
+  return parts.join(QStringLiteral(" · "));
+}
+
+void LaunchForm::refresh() {
+  const QString lack = missing();
+  const bool hasPlan = plan() != nullptr;
+  data_->setToolTip(data_->text());
+  summary_->setText(planSummary());
+  summary_->setVisible(hasPlan);
+  for (QWidget* field : {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),
+                         static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(local_)}) {
+    field->setEnabled(hasPlan);
+  }
+  command_->setVisible(hasPlan && objections_.empty());
+  copy_->setVisible(hasPlan && objections_.empty());
+  Run shown = run();
+  if (shown.train.empty()) shown.train = {"TEXT"};
+  command_->setPlainText(hasPlan ? launchCommand(planFile_.empty() ? std::filesystem::path("plan.json") : planFile_, shown, local_->isChecked()) : QString());
+  const QString text = !lack.isEmpty() ? lack : busy_;
+  hint_->setText(text);
+  hint_->setVisible(!text.isEmpty());
+  QPalette tint = palette();
+  tint.setColor(QPalette::WindowText, objections_.empty() ? palette().color(QPalette::PlaceholderText) : colours(palette()).error);
+  hint_->setPalette(tint);
+  check_->setEnabled(lack.isEmpty() && busy_.isEmpty());
+  launch_->setEnabled(lack.isEmpty() && busy_.isEmpty());
+  copy_->setEnabled(lack.isEmpty());
+}
+
+}  // namespace evenkeel::gui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/run/launchable.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
+
+#include "core/base/sha256.h"
+#include "core/cost/evaluate.h"
+#include "core/profile/analytic_profile.h"
+#include "launcher/ssh/quoting.h"
+
+namespace evenkeel::gui {
+
+std::vector<Violation> launchObjections(const Plan& plan) {
+  const AnalyticProfile profile(plan.model, plan.training);
+  auto violations = evaluate(plan, profile, false).violations;
+  return violations.empty() ? notLaunchable(plan, ownRuntime()) : violations;
+}
+
+bool isStale(const Plan& plan) {
+  return !plan.inputsSha256.empty() && plan.inputsSha256 != inputsHash(plan.cluster, plan.model, plan.training);
+}
+
+QString launchCommand(const std::filesystem::path& planFile, const Run& run, bool isLocal) {
+  std::vector<std::string> argv = {"evenkeel-cli", "launch", planFile.string()};
+  const auto add = [&](const char* option, const QString& value) { argv.insert(argv.end(), {option, value.toStdString()}); };
+  for (const std::string& data : run.train) argv.insert(argv.end(), {"--data", data});
+  add("--steps", QString::number(run.steps));
+  const Run usual;
+  if (run.learningRate.peak != usual.learningRate.peak) add("--learning-rate", QString::number(run.learningRate.peak, 'g', 10));
+  if (run.seed != usual.seed) add("--seed", QString::number(run.seed));
+  if (isLocal) argv.emplace_back("--local");
+  return QString::fromStdString(shellLine(argv));
+}
+
+Result<std::filesystem::path> writePlan(const Plan& plan, const QString& name, const QString& folder) {
+  const std::string text = prettyText(toJson(plan));
+  QString stem = name;
+  stem.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9._-]+")), QStringLiteral("-"));
+  const QString file = QDir(folder).filePath(stem + QLatin1Char('-') + QString::fromStdString(sha256(text).substr(0, 8)) + QStringLiteral(".json"));
+  const std::filesystem::path path = file.toStdString();
+  if (QFileInfo::exists(file)) return path;
+  if (!QDir().mkpath(folder)) return failed(folder.toStdString(), "cannot be made", "free space there, or check who may write");
+  if (auto written = writeFileAtomically(path, text); !written) return written.error();
+  return path;
+}
+
+}  // namespace evenkeel::gui

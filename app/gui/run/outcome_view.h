@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+
+#include "app/gui/run/job_session.h"
+
+class QLabel;
+class QPlainTextEdit;
+
+namespace evenkeel::gui {
+
+/// What went wrong, and what a stop left: why a job could not start, the first rank that failed with its last lines, nodes out of
+/// reach, and node by node what still runs. Hidden while there is nothing to say. All of it can be selected and copied.
+class OutcomeView final : public QFrame {
+  Q_OBJECT
+
+ public:
+  explicit OutcomeView(QWidget* parent = nullptr);
+  void show(const SessionState& state);
+
+ private:
+  void changeEvent(QEvent* event) override;
+  void restyle();
+  QLabel* text_;
+  QPlainTextEdit* lines_;
+  enum class Tone { Quiet, Warning, Error } tone_ = Tone::Quiet;
+  bool isRestyling_ = false;
+};
+
+/// One line a node: "✓ nothing of the run is left on a", "✕ b3: processes 123, 124 are left".
+[[nodiscard]] QString stopText(const StopReport& report);
+/// "rank 1 on b3 failed after step 12: ..."
+[[nodiscard]] QString failureText(const JobFailure& failure);
+
+}  // namespace evenkeel::gui

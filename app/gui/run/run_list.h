@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+#include <string>
+
+#include "launcher/job/job.h"
+
+class QLabel;
+class QPushButton;
+class QTreeWidget;
+
+namespace evenkeel::gui {
+
+/// "running", "finished", "failed", "stopped", "preparing", with a sign.
+[[nodiscard]] QString stateText(JobState state);
+[[nodiscard]] QColor stateColour(JobState state, const QPalette& palette);
+
+/// All runs that this person launched from this machine, newest first, as the history knows them.
+class RunList final : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit RunList(QWidget* parent = nullptr);
+  /// Reads the history again; a failure stands in place of the rows. Some milliseconds.
+  void reload();
+  [[nodiscard]] const std::vector<RunRow>& rows() const { return rows_; }
+
+ signals:
+  void opened(const std::string& run);
+
+ private:
+  void fill();
+  std::vector<RunRow> rows_;
+  QTreeWidget* list_;
+  QLabel* note_;
+  QPushButton* open_;
+};
+
+}  // namespace evenkeel::gui

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/run/run_page.h"
+
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include "app/gui/run/launch_form.h"
+#include "app/gui/run/preflight_view.h"
+#include "app/gui/run/run_list.h"
+#include "app/gui/run/run_view.h"
+#include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/quantity_text.h"
+
+namespace evenkeel::gui {
+namespace {
+
+constexpr int kPollMs = 50;
+constexpr int kReloadMs = 2000;      // of the list, while steps come
+constexpr int kJobId = 0x52554e;  // of the Jobs panel: this page has one job at a time
+
+bool isBusy(SessionPhase phase) { return phase == SessionPhase::Checking || phase == SessionPhase::Starting || phase == SessionPhase::Following; }
+
+QFrame* line() {
+  auto* frame = new QFrame;
+  frame->setFrameShape(QFrame::HLine);
+  frame->setFrameShadow(QFrame::Plain);
+  frame->setForegroundRole(QPalette::Mid);
+  return frame;
+}
+
+}  // namespace
+
+RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* parent)
+    : Page(workspace, parent), form_(new LaunchForm(workspace, std::move(programs))), runs_(new RunList), view_(new RunView), right_(new QStackedWidget) {
+  setObjectName(QStringLiteral("runPage"));
+  noPlan_ = new EmptyState(tr("No run yet: find a plan first"), tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
+                           {{tr("Go to Plan"), [this] { workspace_.goTo(Mode::Plan); }}});
+  noRun_ = new EmptyState(tr("No run yet"),
+                          tr("Choose a plan and the text to train on at the left, then launch it. A run goes on when you close Evenkeel."), {});
+  for (QWidget* widget : {noPlan_, noRun_, static_cast<QWidget*>(view_)}) right_->addWidget(widget);
+
+  auto* left = new QWidget;
+  auto* column = new QVBoxLayout(left);
+  column->setContentsMargins(12, 12, 12, 12);
+  column->setSpacing(12);
+  column->addWidget(form_);
+  column->addWidget(line());
+  column->addWidget(runs_, 1);
+  auto* rightBox = new QWidget;
+  auto* rightLayout = new QVBoxLayout(rightBox);
+  rightLayout->setContentsMargins(8, 12, 12, 12);
+  rightLayout->addWidget(right_);
+  auto* split = new QSplitter(Qt::Horizontal);
+  split->addWidget(left);
+  split->addWidget(rightBox);
+  split->setStretchFactor(0, 0);
+  split->setStretchFactor(1, 1);
+  split->setSizes({340, 900});
+  split->setChildrenCollapsible(false);
+  left->setMinimumWidth(300);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(split);
+
+  connect(form_, &LaunchForm::launchRequested, this, &RunPage::launch);
+  connect(form_, &LaunchForm::checkRequested, this, &RunPage::check);
+  connect(runs_, &RunList::opened, this, &RunPage::open);
+  connect(view_, &RunView::stopRequested, this, &RunPage::askStop);
+  connect(view_, &RunView::detachRequested, this, [this] {
+    if (session_) session_->detach();
+  });
+  connect(&workspace_.document, &ProjectDocument::changed, this, &RunPage::refresh);
+  poll_.setInterval(kPollMs);
+  connect(&poll_, &QTimer::timeout, this, &RunPage::poll);
+  refresh();
+}
+
+RunPage::~RunPage() = default;
+
+void RunPage::showEvent(QShowEvent* event) {
+  Page::showEvent(event);
+  runs_->reload();
+}
+
+void RunPage::refresh() {
+  QWidget* shown = session_ ? static_cast<QWidget*>(view_) : workspace_.document.project().plans.empty() ? noPlan_ : noRun_;
+  right_->setCurrentWidget(shown);
+  form_->setBusy(!session_ || !isBusy(state_.phase) ? QString()
+                 : state_.phase == SessionPhase::Following ? tr("A run is being followed: detach from it or stop it to launch another.")
+                                                           : tr("Wait until the checks are done, or give up the start."));
+  runs_->setEnabled(!session_ || state_.phase != SessionPhase::Starting);
+}
+
+JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
+  if (session_) {
+    session_->detach();
+    leaving_.push_back(std::move(session_));
+  }
+  session_ = std::make_unique<JobSession>();
+  state_ = {};
+  title_ = title;
+  totalSteps_ = totalSteps;
+  step_ = 0;
+  view_->begin(title, totalSteps);
+  sinceReload_.start();
+  poll_.start();
+  return *session_;
+}
+
+void RunPage::check() {
+  if (auto request = form_->request()) newSession(tr("Preflight of %1").arg(form_->planName()), 0).check(*std::move(request));
+  poll();
+}
+
+void RunPage::launch() {
+  auto request = form_->request();
+  if (!request) return;
+  const std::int64_t steps = request->run.steps;
+  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps).start(*std::move(request));
+  poll();
+}
+
+void RunPage::open(const std::string& run) {
+  newSession({}, 0).attach(run);
+  workspace_.showCommand(QStringLiteral("evenkeel-cli attach ") + QString::fromStdString(run));
+  poll();
+}
+
+void RunPage::poll() {
+  std::erase_if(leaving_, [](const std::unique_ptr<JobSession>& session) { return !isBusy(session->takeUpdate().state.phase); });
+  if (!session_) return;
+  const SessionUpdate update = session_->takeUpdate();
+  const bool changed = update.state.phase != state_.phase || update.state.job != state_.job || update.state.run != state_.run;
+  state_ = update.state;
+  view_->take(update);
+  showJob(update);
+  if (changed || (!update.steps.empty() && sinceReload_.elapsed() > kReloadMs)) {
+    sinceReload_.start();
+    runs_->reload();
+    for (const RunRow& row : runs_->rows()) {
+      if (row.run == state_.run) view_->setStarted(row.started);
+    }
+  }
+  if (changed) {
+    if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty()) workspace_.messages.showError(*state_.error);
+    refresh();
+  }
+  if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty()) poll_.stop();
+}
+
+void RunPage::showJob(const SessionUpdate& update) {
+  if (!update.steps.empty()) {
+    step_ = update.steps.back().step;
+    loss_ = update.steps.back().loss;
+  }
+  const bool isActive = isBusy(state_.phase);
+  if (isActive && !isInJobs_) {
+    isInJobs_ = true;
+    emit workspace_.jobStarted(kJobId, title_.isEmpty() ? tr("Run %1").arg(QString::fromStdString(state_.run)) : title_, [this] { askStop(); });
+  }
+  if (!isActive && isInJobs_) {
+    isInJobs_ = false;
+    emit workspace_.jobEnded(kJobId);
+  }
+  if (!isActive) return;
+  if (step_ > 0) {
+    const QString of = totalSteps_ > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(totalSteps_)) : tr("step %1").arg(exactText(step_));
+    emit workspace_.jobProgressed(kJobId, totalSteps_ > 0 ? static_cast<double>(step_) / static_cast<double>(totalSteps_) : -1,
+                                  tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
+  } else {
+    const QString copying = copyText(state_);
+    emit workspace_.jobProgressed(kJobId, copyFraction(state_), copying.isEmpty() ? tr("preparing") : copying);
+  }
+}
+
+void RunPage::askStop() {
+  if (!session_ || state_.isStopping) return;
+  if (state_.run.empty()) return session_->detach();  // nothing runs yet
+  const QString run = QString::fromStdString(state_.run);
+  auto* box = new QMessageBox(QMessageBox::Question, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run), QMessageBox::NoButton, this);
+  box->setObjectName(QStringLiteral("stopQuestion"));
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->setInformativeText(tr("What it has trained since its start is lost. Detach instead to let it go on without this window."));
+  QPushButton* stop = box->addButton(tr("Stop now"), QMessageBox::DestructiveRole);
+  stop->setObjectName(QStringLiteral("stopNow"));
+  box->setDefaultButton(box->addButton(QMessageBox::Cancel));
+  connect(stop, &QPushButton::clicked, this, [this, run] {
+    if (!session_ || state_.run != run.toStdString()) return;
+    session_->stopJob();
+    workspace_.showCommand(QStringLiteral("evenkeel-cli stop ") + run);
+    poll_.start();
+    poll();
+  });
+  box->open();
+}
+
+}  // namespace evenkeel::gui

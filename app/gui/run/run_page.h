@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QElapsedTimer>
+#include <QTimer>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "app/gui/run/job_session.h"
+#include "app/gui/window/page.h"
+
+class QStackedWidget;
+
+namespace evenkeel::gui {
+
+class EmptyState;
+class LaunchForm;
+class RunList;
+class RunView;
+
+/// Launch at the left, above the runs of this machine; the job that is followed at the right. A job never depends on this page:
+/// leaving, detaching and closing the window let it go on.
+class RunPage final : public Page {
+  Q_OBJECT
+
+ public:
+  /// programs: the folder of evenkeel-agent and evenkeel-worker.
+  RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* parent = nullptr);
+  ~RunPage() override;
+
+  /// Follows a run, or shows the curves of an ended one.
+  void open(const std::string& run);
+
+ private:
+  void showEvent(QShowEvent* event) override;
+  void check();
+  void launch();
+  JobSession& newSession(const QString& title, std::int64_t totalSteps);
+  void poll();
+  void showJob(const SessionUpdate& update);
+  void askStop();
+  void refresh();
+
+  LaunchForm* form_;
+  RunList* runs_;
+  RunView* view_;
+  QStackedWidget* right_;
+  QWidget* noPlan_;
+  QWidget* noRun_;
+  std::unique_ptr<JobSession> session_;
+  std::vector<std::unique_ptr<JobSession>> leaving_;  // detached, until their threads end
+  SessionState state_;
+  QString title_;
+  std::int64_t totalSteps_ = 0, step_ = 0;
+  double loss_ = 0;
+  bool isInJobs_ = false;
+  QTimer poll_;
+  QElapsedTimer sinceReload_;
+};
+
+}  // namespace evenkeel::gui
