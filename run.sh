@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Evenkeel on a fresh Debian 12: installs what is missing, builds, and shows the demo: plan, compare, train on this machine.
+# Evenkeel on a fresh Debian 12: installs what is missing, builds, and opens the window with the demo project. Without a display it
+# runs the same loop headless: plan, compare, train on this machine.
 #   ./run.sh            everything
 #   ./run.sh --setup    only install
 set -euo pipefail
@@ -14,12 +15,23 @@ case "${1:-}" in
   *) die "unknown option $1; usage: ./run.sh [--setup]" ;;
 esac
 
+has_display=no
+[ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && has_display=yes
+targets=(evenkeel-cli evenkeel-agent evenkeel-worker)
+if [ "$has_display" = yes ]; then
+  packages_to_run+=("${packages_for_window[@]}")
+  targets+=(evenkeel)
+fi
 install_packages "${packages_to_run[@]}"
 check_blas
 [ "$only_setup" = yes ] && { say "everything is installed"; exit 0; }
 
 mkdir -p "$root/build"
-configure_and_build "$root/build/release" release --target evenkeel-cli evenkeel-agent evenkeel-worker
+configure_and_build "$root/build/release" release --target "${targets[@]}"
+if [ "$has_display" = yes ]; then
+  say "opening the demo project; the same without a window: DISPLAY= ./run.sh"
+  exec "$root/build/release/bin/evenkeel" "$root/resources/demo/demo.evenkeel"
+fi
 cli=$root/build/release/bin/evenkeel-cli
 out=$root/build/demo
 mkdir -p "$out"

@@ -13,7 +13,7 @@ case "${1:-}" in
   *) die "unknown option $1; usage: ./test.sh [--full]" ;;
 esac
 
-install_packages "${packages_to_run[@]}" "${packages_to_test[@]}"
+install_packages "${packages_to_run[@]}" "${packages_for_window[@]}" "${packages_to_test[@]}"
 check_blas
 mkdir -p "$root/build"
 configure_and_build "$root/build/dev" dev

@@ -4,10 +4,11 @@
 say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# What building and running need; tests need the second list too. libopenblas0-serial: the reference BLAS is 40 times slower.
+# What building and running need, what the window needs besides, what tests need besides. libopenblas0-serial: the reference BLAS is 40 times slower.
 packages_to_run=(g++ cmake ninja-build ccache pkg-config git
   nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libtbb-dev libssh-dev libsqlite3-dev
   libtorch-dev libgloo-dev libopenblas0-serial openssh-client)
+packages_for_window=(qt6-base-dev libqcustomplot-dev fonts-noto-core fonts-noto-mono)
 packages_to_test=(libgtest-dev libgmock-dev openssh-server procps python3)
 
 # Where a LibTorch of your own is named, Debian's is neither installed nor used.
@@ -50,11 +51,10 @@ check_blas() {
 configure_and_build() {
   local directory=$1 preset=$2
   shift 2
-  if [ ! -f "$directory/build.ninja" ]; then
-    say "configuring $directory"
-    (cd "$root" && cmake --preset "$preset" -B "$directory" >"$directory.configure.log" 2>&1) \
-      || { cat "$directory.configure.log" >&2; die "cmake failed"; }
-  fi
+  [ -f "$directory/build.ninja" ] || say "configuring $directory"
+  # Each time, so that what was installed since is found; a few seconds.
+  (cd "$root" && cmake --preset "$preset" -B "$directory" >"$directory.configure.log" 2>&1) \
+    || { cat "$directory.configure.log" >&2; die "cmake failed"; }
   say "building $directory"
   local log=$directory.build.log
   cmake --build "$directory" "$@" >"$log" 2>&1 || { grep -E 'error|FAILED|undefined' "$log" | head -n 60 >&2; die "the build failed; all of it: $log"; }
