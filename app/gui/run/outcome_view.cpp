@@ -28,8 +28,9 @@ QString stopText(const StopReport& report) {
     }
     QStringList left;
     for (const int pid : node.left) left << QString::number(pid);
-    QString line = left.isEmpty() ? QObject::tr("✕ %1: not known to have stopped").arg(text(node.node))
-                                  : QObject::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
+    QString line = left.isEmpty()
+                       ? QObject::tr("✕ %1: not known to have stopped").arg(text(node.node))
+                       : QObject::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
     if (!node.problem.empty()) line += QStringLiteral(" (") + text(node.problem) + QLatin1Char(')');
     lines << line;
   }
@@ -37,8 +38,10 @@ QString stopText(const StopReport& report) {
 }
 
 QString failureText(const JobFailure& failure) {
-  const QString who = failure.rank < 0 ? text(failure.node) : QObject::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
-  const QString when = failure.lastStep > 0 ? QObject::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep)) : QObject::tr("failed before the first step was done");
+  const QString who =
+      failure.rank < 0 ? text(failure.node) : QObject::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
+  const QString when = failure.lastStep > 0 ? QObject::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep))
+                                            : QObject::tr("failed before the first step was done");
   return who + QLatin1Char(' ') + when + QStringLiteral(".\n") + text(failure.reason);
 }
 
@@ -89,7 +92,8 @@ void OutcomeView::show(const SessionState& state) {
     parts << stopText(*state.stopReport);
     if (!state.stopReport->complete()) worsen(Tone::Error);
   }
-  if (state.phase == SessionPhase::Detached) parts << tr("Detached: the job goes on. Open it in the list of runs to follow it again.");
+  if (state.phase == SessionPhase::Detached)
+    parts << tr("Detached: the job goes on. Open it in the list of runs to follow it again.");
   const QString all = parts.join(QStringLiteral("\n"));
   if (text_->text() != all) {
     text_->setText(all);
@@ -110,7 +114,11 @@ void OutcomeView::restyle() {
   const Colours& c = colours(palette());
   const QColor colour = tone_ == Tone::Error ? c.error : tone_ == Tone::Warning ? c.warning : c.information;
   setStyleSheet(QStringLiteral("#outcome { background: rgba(%1,%2,%3,%4); border: 0; border-left: 4px solid %5; }")
-                    .arg(colour.red()).arg(colour.green()).arg(colour.blue()).arg(isDark(palette()) ? 50 : 28).arg(colour.name()));
+                    .arg(colour.red())
+                    .arg(colour.green())
+                    .arg(colour.blue())
+                    .arg(isDark(palette()) ? 50 : 28)
+                    .arg(colour.name()));
 }
 
 void OutcomeView::changeEvent(QEvent* event) {
