@@ -216,7 +216,7 @@ void RunView::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() != QEvent::PaletteChange) return;
   stop_->setIcon(icon("stop", palette()));
-  showState();
+  QMetaObject::invokeMethod(this, &RunView::showState, Qt::QueuedConnection);  // once the children have the palette too
 }
 
 void RunView::showHeader(const SessionState& state) {
