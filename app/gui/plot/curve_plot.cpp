@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFrameMs = 33;
 constexpr double kMargin = 0.06;  // of the range of values, above and below
-constexpr int kMarkHeight = 6;      // pixels above the lower edge
+constexpr int kMarkHeight = 6;    // pixels above the lower edge
 const QString kCrosshairLayer = QStringLiteral("crosshair");
 
 /// Ticks with the texts of the curve's own numbers.
@@ -79,11 +79,13 @@ QColor faint(QColor colour, int alpha) {
 }  // namespace
 
 CurvePlot::CurvePlot(CurveTitles titles, QWidget* parent)
-    : QWidget(parent), titles_([&] {
+    : QWidget(parent),
+      titles_([&] {
         if (!titles.valueText) titles.valueText = [](double value) { return QString::number(value, 'g', 5); };
         return std::move(titles);
       }()),
-      plot_(new QCustomPlot), counts_(new QLabel) {
+      plot_(new QCustomPlot),
+      counts_(new QLabel) {
   setAccessibleName(titles_.y);
   setMinimumSize(220, 120);
   counts_->setObjectName(QStringLiteral("curveCounts"));
@@ -191,7 +193,7 @@ void CurvePlot::applyColours() {
   crosshairText_->setFont(font());
   crosshairText_->setBrush(palette().color(QPalette::Window));
   crosshairText_->setPen(QPen(c.grid));
-  QPalette warning = palette();
+  QPalette warning;
   warning.setColor(QPalette::WindowText, c.warning);
   counts_->setPalette(warning);
 }
@@ -308,7 +310,8 @@ void CurvePlot::fitValues() {
   referenceLine_->point1->setCoords(0, *reference_);
   referenceLine_->point2->setCoords(1, *reference_);
   // below the line where it lies at the upper edge of the view
-  const bool isHigh = isLog_ ? std::log(*reference_ / least) > 0.85 * std::log(most / least) : *reference_ - least > 0.85 * (most - least);
+  const bool isHigh =
+      isLog_ ? std::log(*reference_ / least) > 0.85 * std::log(most / least) : *reference_ - least > 0.85 * (most - least);
   referenceText_->setPositionAlignment(Qt::AlignLeft | (isHigh ? Qt::AlignTop : Qt::AlignBottom));
   referenceText_->position->setCoords(0.01, *reference_);
 }
@@ -353,9 +356,11 @@ void CurvePlot::moveCrosshair(double pixel) {
   auto after = std::ranges::lower_bound(points(), x, {}, &CurvePoint::x);
   if (after == points().end() || (after != points().begin() && x - (after - 1)->x < after->x - x)) --after;
   const auto index = static_cast<std::size_t>(after - points().begin());
-  QString text = QStringLiteral("%1 %2   %3 %4").arg(titles_.x, exactText(std::llround(after->x)), titles_.y,
-                                                   std::isfinite(after->y) ? titles_.valueText(after->y) : QString::number(after->y));
-  if (smoothing_.weight() > 0 && std::isfinite(smooth_.points()[index].y)) text += tr("   smoothed %1").arg(titles_.valueText(smooth_.points()[index].y));
+  QString text = QStringLiteral("%1 %2   %3 %4")
+                     .arg(titles_.x, exactText(std::llround(after->x)), titles_.y,
+                          std::isfinite(after->y) ? titles_.valueText(after->y) : QString::number(after->y));
+  if (smoothing_.weight() > 0 && std::isfinite(smooth_.points()[index].y))
+    text += tr("   smoothed %1").arg(titles_.valueText(smooth_.points()[index].y));
   crosshairText_->setText(text);
   crosshair_->start->setCoords(after->x, 0);
   crosshair_->end->setCoords(after->x, 1);

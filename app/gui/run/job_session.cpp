@@ -56,7 +56,8 @@ struct JobSession::Shared final : JobObserver {
     logs.push_back({node, rank, level == "warning", text});
   }
   void onConnection(const std::string& node, const std::string& text) override {
-    change([&](SessionState& s) { text.empty() ? static_cast<void>(s.lost.erase(node)) : static_cast<void>(s.lost[node] = text); });
+    change(
+        [&](SessionState& s) { text.empty() ? static_cast<void>(s.lost.erase(node)) : static_cast<void>(s.lost[node] = text); });
   }
   void onFailure(const JobFailure& failure) override {
     change([&](SessionState& s) {
@@ -113,25 +114,27 @@ void JobSession::begin(SessionPhase phase, std::function<void(Launcher&, std::st
 }
 
 void JobSession::check(LaunchRequest request) {
-  begin(SessionPhase::Checking, [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
-    const auto rows = launcher.preflight(request, *shared, stop);
-    if (!rows) return shared->fail(rows.error());
-    shared->change([&](SessionState& s) {
-      s.rows = *rows;
-      s.phase = SessionPhase::Over;
-    });
-  });
+  begin(SessionPhase::Checking,
+        [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
+          const auto rows = launcher.preflight(request, *shared, stop);
+          if (!rows) return shared->fail(rows.error());
+          shared->change([&](SessionState& s) {
+            s.rows = *rows;
+            s.phase = SessionPhase::Over;
+          });
+        });
 }
 
 void JobSession::start(LaunchRequest request) {
   if (request.plan.predicted) {
     shared_->change([&](SessionState& s) { s.predictedIterationMs = milliseconds(request.plan.predicted->iteration); });
   }
-  begin(SessionPhase::Starting, [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
-    const auto run = launcher.startJob(request, *shared, stop);
-    if (!run) return shared->fail(run.error());
-    shared->follow(launcher, *run, stop);
-  });
+  begin(SessionPhase::Starting,
+        [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
+          const auto run = launcher.startJob(request, *shared, stop);
+          if (!run) return shared->fail(run.error());
+          shared->follow(launcher, *run, stop);
+        });
 }
 
 void JobSession::attach(const std::string& run) {

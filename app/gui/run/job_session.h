@@ -42,11 +42,11 @@ struct SessionState {
     std::uint64_t done = 0, total = 0;  // bytes
     bool operator==(const Copy&) const = default;
   };
-  std::map<std::string, Copy> copies;        // by node
-  std::map<std::string, std::string> lost;   // nodes out of reach, and why
+  std::map<std::string, Copy> copies;       // by node
+  std::map<std::string, std::string> lost;  // nodes out of reach, and why
   std::optional<double> predictedIterationMs;
   std::optional<JobFailure> failure;
-  std::string lastLines;  // of the failed rank's log
+  std::string lastLines;       // of the failed rank's log
   std::optional<Error> error;  // why it could not be checked, started or followed
   bool isStopping = false;
   std::optional<StopReport> stopReport;

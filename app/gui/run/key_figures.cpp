@@ -38,11 +38,11 @@ QString differenceText(double measured, double predicted) {
 
 KeyFigures::KeyFigures(QWidget* parent) : QWidget(parent) {
   const std::array<std::pair<QString, const char*>, FigureCount> titles = {{{tr("Step"), "step"},
-                                                                           {tr("Loss"), "loss"},
-                                                                           {tr("Iteration"), "iteration"},
-                                                                           {tr("Tokens per second"), "throughput"},
-                                                                           {tr("Bubble"), "bubble"},
-                                                                           {tr("Peak memory"), "memory"}}};
+                                                                            {tr("Loss"), "loss"},
+                                                                            {tr("Iteration"), "iteration"},
+                                                                            {tr("Tokens per second"), "throughput"},
+                                                                            {tr("Bubble"), "bubble"},
+                                                                            {tr("Peak memory"), "memory"}}};
   const QStringList tips = {tr("Steps that every rank has done"),
                             tr("Mean loss of the last step's tokens"),
                             tr("Slowest rank's time of one step: median of the last 20"),
@@ -77,7 +77,7 @@ KeyFigures::KeyFigures(QWidget* parent) : QWidget(parent) {
 void KeyFigures::set(Figure figure, const QString& value, const QString& note, bool isWarning) {
   values_[figure]->setText(value);
   notes_[figure]->setText(isWarning ? QStringLiteral("⚠ ") + note : note);
-  QPalette tint = palette();
+  QPalette tint;
   tint.setColor(QPalette::WindowText, isWarning ? colours(palette()).warning : palette().color(QPalette::PlaceholderText));
   notes_[figure]->setPalette(tint);
 }
@@ -95,25 +95,31 @@ void KeyFigures::take(const StepRecord& step) {
 void KeyFigures::show(std::int64_t totalSteps, std::optional<double> predictedIterationMs) {
   const auto predicted = predictedIterationMs.value_or(0);
   if (last_.empty()) {
-    set(Step, totalSteps > 0 ? QStringLiteral("0") : QStringLiteral("–"), totalSteps > 0 ? tr("of %1").arg(exactText(totalSteps)) : QString());
-    set(Iteration, QStringLiteral("–"), predicted > 0 ? tr("predicted %1").arg(timeText(fromMilliseconds(predicted))) : QString());
+    set(Step, totalSteps > 0 ? QStringLiteral("0") : QStringLiteral("–"),
+        totalSteps > 0 ? tr("of %1").arg(exactText(totalSteps)) : QString());
+    set(Iteration, QStringLiteral("–"),
+        predicted > 0 ? tr("predicted %1").arg(timeText(fromMilliseconds(predicted))) : QString());
     return;
   }
   const StepRecord& now = last_.back();
   const bool isBroken = !std::isfinite(now.loss);
   set(Step, exactText(now.step), totalSteps > 0 ? tr("of %1").arg(exactText(totalSteps)) : QString());
-  set(Loss, lossText(now.loss), isBroken ? tr("not finite") : tr("gradient norm %1").arg(QString::number(now.gradNorm, 'g', 3)), isBroken);
+  set(Loss, lossText(now.loss), isBroken ? tr("not finite") : tr("gradient norm %1").arg(QString::number(now.gradNorm, 'g', 3)),
+      isBroken);
   const double iteration = medianOf(last_, [](const StepRecord& step) { return step.iterationMs; });
   const auto rate = [&](double ms) { return ms > 0 ? static_cast<double>(now.tokens) / (ms / 1e3) : 0; };
   if (predicted > 0 && iteration > 0) {
     const bool isSlow = iteration > predicted * (1 + kMuchSlower);
-    set(Iteration, timeText(fromMilliseconds(iteration)), tr("predicted %1, %2").arg(timeText(fromMilliseconds(predicted)), differenceText(iteration, predicted)), isSlow);
-    set(Throughput, countText(rate(iteration)), tr("predicted %1, %2").arg(countText(rate(predicted)), differenceText(rate(iteration), rate(predicted))));
+    set(Iteration, timeText(fromMilliseconds(iteration)),
+        tr("predicted %1, %2").arg(timeText(fromMilliseconds(predicted)), differenceText(iteration, predicted)), isSlow);
+    set(Throughput, countText(rate(iteration)),
+        tr("predicted %1, %2").arg(countText(rate(predicted)), differenceText(rate(iteration), rate(predicted))));
   } else {
     set(Iteration, timeText(fromMilliseconds(iteration)), tr("no prediction"));
     set(Throughput, countText(rate(iteration)), {});
   }
-  const double bubble = medianOf(last_, [](const StepRecord& step) { return step.iterationMs > 0 ? step.bubbleMs / step.iterationMs : 0; });
+  const double bubble =
+      medianOf(last_, [](const StepRecord& step) { return step.iterationMs > 0 ? step.bubbleMs / step.iterationMs : 0; });
   set(Bubble, percentText(bubble), {});
   set(Memory, bytesText(Bytes{now.peakBytes}), tr("fullest rank"));
 }

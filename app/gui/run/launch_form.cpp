@@ -57,12 +57,20 @@ W* named(W* widget, const QString& name) {
 }  // namespace
 
 LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWidget* parent)
-    : QWidget(parent), workspace_(workspace), programs_(std::move(programs)), plans_(named(new QComboBox, QStringLiteral("runPlan"))),
-      summary_(named(new QLabel, QStringLiteral("runPlanSummary"))), data_(named(new QLineEdit, QStringLiteral("runData"))),
-      steps_(named(new QSpinBox, QStringLiteral("runSteps"))), learningRate_(named(new QLineEdit, QStringLiteral("runLearningRate"))),
-      seed_(named(new QSpinBox, QStringLiteral("runSeed"))), local_(named(new QCheckBox(tr("All nodes are this machine")), QStringLiteral("runLocal"))),
-      hint_(named(new QLabel, QStringLiteral("runHint"))), command_(named(new QPlainTextEdit, QStringLiteral("runCommand"))),
-      copy_(named(new QPushButton(tr("Copy command")), QStringLiteral("runCopy"))), check_(named(new QPushButton(tr("Check")), QStringLiteral("runCheck"))),
+    : QWidget(parent),
+      workspace_(workspace),
+      programs_(std::move(programs)),
+      plans_(named(new QComboBox, QStringLiteral("runPlan"))),
+      summary_(named(new QLabel, QStringLiteral("runPlanSummary"))),
+      data_(named(new QLineEdit, QStringLiteral("runData"))),
+      steps_(named(new QSpinBox, QStringLiteral("runSteps"))),
+      learningRate_(named(new QLineEdit, QStringLiteral("runLearningRate"))),
+      seed_(named(new QSpinBox, QStringLiteral("runSeed"))),
+      local_(named(new QCheckBox(tr("All nodes are this machine")), QStringLiteral("runLocal"))),
+      hint_(named(new QLabel, QStringLiteral("runHint"))),
+      command_(named(new QPlainTextEdit, QStringLiteral("runCommand"))),
+      copy_(named(new QPushButton(tr("Copy command")), QStringLiteral("runCopy"))),
+      check_(named(new QPushButton(tr("Check")), QStringLiteral("runCheck"))),
       launch_(named(new QPushButton(tr("Launch")), QStringLiteral("runLaunch"))) {
   steps_->setRange(1, 1'000'000'000);
   steps_->setValue(kUsualSteps);
@@ -74,7 +82,8 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   rate->setLocale(QLocale::c());
   learningRate_->setValidator(rate);
   learningRate_->setToolTip(tr("Peak, after a warm-up of 10 steps; cosine down to a tenth of it at the last step"));
-  local_->setToolTip(tr("Run every rank here, whatever ssh target the cluster names; otherwise each node is reached over SSH as the cluster says"));
+  local_->setToolTip(tr(
+      "Run every rank here, whatever ssh target the cluster names; otherwise each node is reached over SSH as the cluster says"));
   plans_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   plans_->setMinimumContentsLength(12);
   summary_->setForegroundRole(QPalette::PlaceholderText);
@@ -131,8 +140,11 @@ QWidget* LaunchForm::makeDataRow() {
   const auto take = [this](const QString& path) {
     if (!path.isEmpty()) setData(path);
   };
-  menu->addAction(tr("Text file…"), this, [this, take] { take(QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text())); });
-  menu->addAction(tr("Folder…"), this, [this, take] { take(QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text())); });
+  menu->addAction(tr("Text file…"), this,
+                  [this, take] { take(QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text())); });
+  menu->addAction(tr("Folder…"), this, [this, take] {
+    take(QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text()));
+  });
   browse->setMenu(menu);
   layout->addWidget(browse);
   return row;
@@ -144,7 +156,8 @@ QWidget* LaunchForm::makeButtons() {
   layout->setContentsMargins(0, 0, 0, 0);
   launch_->setIcon(icon("launch", palette()));
   launch_->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return));
-  launch_->setToolTip(tr("Check everything, copy what the nodes lack, start (Ctrl+Enter). The run goes on when you close Evenkeel."));
+  launch_->setToolTip(
+      tr("Check everything, copy what the nodes lack, start (Ctrl+Enter). The run goes on when you close Evenkeel."));
   check_->setToolTip(tr("Look at every node and start nothing"));
   layout->addWidget(copy_);
   layout->addStretch();
@@ -240,6 +253,13 @@ void LaunchForm::showEvent(QShowEvent* event) {
   refresh();
 }
 
+void LaunchForm::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange) return;
+  launch_->setIcon(icon("launch", palette()));
+  refresh();
+}
+
 void LaunchForm::writePlanFile() {
   auto written = writePlan(*plan(), planName(), planFolder());
   if (written) planFile_ = *written;
@@ -251,8 +271,9 @@ QString LaunchForm::planSummary() const {
   if (chosen == nullptr) return {};
   std::size_t stages = 0;
   for (const Pipeline& pipeline : chosen->pipelines) stages += pipeline.stages.size();
-  QStringList parts{QString::fromStdString(chosen->model.name), counted(chosen->usedDevices().size(), tr("device"), tr("devices")),
-                    counted(chosen->pipelines.size(), tr("pipeline"), tr("pipelines")), counted(stages, tr("stage"), tr("stages"))};
+  QStringList parts{
+      QString::fromStdString(chosen->model.name), counted(chosen->usedDevices().size(), tr("device"), tr("devices")),
+      counted(chosen->pipelines.size(), tr("pipeline"), tr("pipelines")), counted(stages, tr("stage"), tr("stages"))};
   if (chosen->predicted) parts << tr("predicted %1 a step").arg(timeText(chosen->predicted->iteration));
   if (isStale(*chosen)) parts << tr("⚠ cluster, model or training were changed since it was found");
   return parts.join(QStringLiteral(" · "));
@@ -264,20 +285,24 @@ void LaunchForm::refresh() {
   data_->setToolTip(data_->text());
   summary_->setText(planSummary());
   summary_->setVisible(hasPlan);
-  for (QWidget* field : {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),
-                         static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(local_)}) {
+  for (QWidget* field :
+       {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),
+        static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(local_)}) {
     field->setEnabled(hasPlan);
   }
   command_->setVisible(hasPlan && objections_.empty());
   copy_->setVisible(hasPlan && objections_.empty());
   Run shown = run();
   if (shown.train.empty()) shown.train = {"TEXT"};
-  command_->setPlainText(hasPlan ? launchCommand(planFile_.empty() ? std::filesystem::path("plan.json") : planFile_, shown, local_->isChecked()) : QString());
+  command_->setPlainText(
+      hasPlan ? launchCommand(planFile_.empty() ? std::filesystem::path("plan.json") : planFile_, shown, local_->isChecked())
+              : QString());
   const QString text = !lack.isEmpty() ? lack : busy_;
   hint_->setText(text);
   hint_->setVisible(!text.isEmpty());
-  QPalette tint = palette();
-  tint.setColor(QPalette::WindowText, objections_.empty() ? palette().color(QPalette::PlaceholderText) : colours(palette()).error);
+  QPalette tint;
+  tint.setColor(QPalette::WindowText,
+                objections_.empty() ? palette().color(QPalette::PlaceholderText) : colours(palette()).error);
   hint_->setPalette(tint);
   check_->setEnabled(lack.isEmpty() && busy_.isEmpty());
   launch_->setEnabled(lack.isEmpty() && busy_.isEmpty());

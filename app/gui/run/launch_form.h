@@ -18,8 +18,8 @@ class QSpinBox;
 
 namespace evenkeel::gui {
 
-/// What is to be launched: one of the project's plans, the text to train on, and the settings that a plan does not depend on. Shows
-/// the command that does the same, and why a plan or a setting will not do.
+/// What is to be launched: one of the project's plans, the text to train on, and the settings that a plan does not depend on.
+/// Shows the command that does the same, and why a plan or a setting will not do.
 class LaunchForm final : public QWidget {
   Q_OBJECT
 
@@ -41,6 +41,7 @@ class LaunchForm final : public QWidget {
 
  private:
   void showEvent(QShowEvent* event) override;
+  void changeEvent(QEvent* event) override;
   QWidget* makeDataRow();
   QWidget* makeButtons();
   void fillPlans();

@@ -38,7 +38,8 @@ Result<std::filesystem::path> writePlan(const Plan& plan, const QString& name, c
   const std::string text = prettyText(toJson(plan));
   QString stem = name;
   stem.replace(QRegularExpression(QStringLiteral("[^A-Za-z0-9._-]+")), QStringLiteral("-"));
-  const QString file = QDir(folder).filePath(stem + QLatin1Char('-') + QString::fromStdString(sha256(text).substr(0, 8)) + QStringLiteral(".json"));
+  const QString file = QDir(folder).filePath(stem + QLatin1Char('-') + QString::fromStdString(sha256(text).substr(0, 8)) +
+                                             QStringLiteral(".json"));
   const std::filesystem::path path = file.toStdString();
   if (QFileInfo::exists(file)) return path;
   if (!QDir().mkpath(folder)) return failed(folder.toStdString(), "cannot be made", "free space there, or check who may write");

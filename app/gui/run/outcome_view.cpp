@@ -3,6 +3,7 @@
 
 #include <QFontDatabase>
 #include <QLabel>
+#include <QPainter>
 #include <QPlainTextEdit>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -13,6 +14,7 @@
 namespace evenkeel::gui {
 namespace {
 
+constexpr int kBarWidth = 4;        // of the coloured bar at the left edge
 constexpr int kMostLinesShown = 8;  // more scroll
 
 QString text(const std::string& words) { return QString::fromStdString(words); }
@@ -28,8 +30,9 @@ QString stopText(const StopReport& report) {
     }
     QStringList left;
     for (const int pid : node.left) left << QString::number(pid);
-    QString line = left.isEmpty() ? QObject::tr("✕ %1: not known to have stopped").arg(text(node.node))
-                                  : QObject::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
+    QString line = left.isEmpty()
+                       ? QObject::tr("✕ %1: not known to have stopped").arg(text(node.node))
+                       : QObject::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
     if (!node.problem.empty()) line += QStringLiteral(" (") + text(node.problem) + QLatin1Char(')');
     lines << line;
   }
@@ -37,15 +40,16 @@ QString stopText(const StopReport& report) {
 }
 
 QString failureText(const JobFailure& failure) {
-  const QString who = failure.rank < 0 ? text(failure.node) : QObject::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
-  const QString when = failure.lastStep > 0 ? QObject::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep)) : QObject::tr("failed before the first step was done");
+  const QString who =
+      failure.rank < 0 ? text(failure.node) : QObject::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
+  const QString when = failure.lastStep > 0 ? QObject::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep))
+                                            : QObject::tr("failed before the first step was done");
   return who + QLatin1Char(' ') + when + QStringLiteral(".\n") + text(failure.reason);
 }
 
 OutcomeView::OutcomeView(QWidget* parent) : QFrame(parent), text_(new QLabel), lines_(new QPlainTextEdit) {
   setObjectName(QStringLiteral("outcome"));
   setAccessibleName(tr("Outcome"));
-  setAutoFillBackground(true);
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   text_->setObjectName(QStringLiteral("outcomeText"));
   text_->setWordWrap(true);
@@ -89,11 +93,12 @@ void OutcomeView::show(const SessionState& state) {
     parts << stopText(*state.stopReport);
     if (!state.stopReport->complete()) worsen(Tone::Error);
   }
-  if (state.phase == SessionPhase::Detached) parts << tr("Detached: the job goes on. Open it in the list of runs to follow it again.");
+  if (state.phase == SessionPhase::Detached)
+    parts << tr("Detached: the job goes on. Open it in the list of runs to follow it again.");
   const QString all = parts.join(QStringLiteral("\n"));
   if (text_->text() != all) {
     text_->setText(all);
-    restyle();
+    update();
   }
   const QString last = text(state.lastLines);
   if (lines_->toPlainText() != last) {
@@ -106,19 +111,13 @@ void OutcomeView::show(const SessionState& state) {
   setVisible(!all.isEmpty());
 }
 
-void OutcomeView::restyle() {
+void OutcomeView::paintEvent(QPaintEvent*) {
   const Colours& c = colours(palette());
-  const QColor colour = tone_ == Tone::Error ? c.error : tone_ == Tone::Warning ? c.warning : c.information;
-  setStyleSheet(QStringLiteral("#outcome { background: rgba(%1,%2,%3,%4); border: 0; border-left: 4px solid %5; }")
-                    .arg(colour.red()).arg(colour.green()).arg(colour.blue()).arg(isDark(palette()) ? 50 : 28).arg(colour.name()));
-}
-
-void OutcomeView::changeEvent(QEvent* event) {
-  QFrame::changeEvent(event);
-  if (event->type() != QEvent::PaletteChange || isRestyling_) return;
-  isRestyling_ = true;  // a style sheet changes the palette itself
-  restyle();
-  isRestyling_ = false;
+  QColor colour = tone_ == Tone::Error ? c.error : tone_ == Tone::Warning ? c.warning : c.information;
+  QPainter painter(this);
+  painter.fillRect(0, 0, kBarWidth, height(), colour);
+  colour.setAlpha(isDark(palette()) ? 50 : 28);
+  painter.fillRect(kBarWidth, 0, width() - kBarWidth, height(), colour);
 }
 
 }  // namespace evenkeel::gui

@@ -20,12 +20,10 @@ class OutcomeView final : public QFrame {
   void show(const SessionState& state);
 
  private:
-  void changeEvent(QEvent* event) override;
-  void restyle();
+  void paintEvent(QPaintEvent* event) override;
   QLabel* text_;
   QPlainTextEdit* lines_;
   enum class Tone { Quiet, Warning, Error } tone_ = Tone::Quiet;
-  bool isRestyling_ = false;
 };
 
 /// One line a node: "✓ nothing of the run is left on a", "✕ b3: processes 123, 124 are left".

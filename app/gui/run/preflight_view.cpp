@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/run/preflight_view.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -8,6 +9,7 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/quantity_text.h"
@@ -26,7 +28,8 @@ QString copyText(const SessionState& state) {
   for (const auto& [node, copy] : state.copies) {
     if (copy.done >= copy.total) continue;
     const auto size = [](std::uint64_t bytes) { return bytesText(Bytes{static_cast<std::int64_t>(bytes)}); };
-    if (first.isEmpty()) first = QObject::tr("copying to %1: %2 of %3").arg(QString::fromStdString(node), size(copy.done), size(copy.total));
+    if (first.isEmpty())
+      first = QObject::tr("copying to %1: %2 of %3").arg(QString::fromStdString(node), size(copy.done), size(copy.total));
     else ++others;
   }
   return others == 0 ? first : QObject::tr("%1, and to %2 more").arg(first).arg(others);
@@ -41,7 +44,8 @@ double copyFraction(const SessionState& state) {
   return total > 0 && done < total ? done / total : -1;
 }
 
-PreflightView::PreflightView(QWidget* parent) : QWidget(parent), fold_(new QToolButton), headline_(new QLabel), list_(new QTreeWidget) {
+PreflightView::PreflightView(QWidget* parent)
+    : QWidget(parent), fold_(new QToolButton), headline_(new QLabel), list_(new QTreeWidget) {
   fold_->setObjectName(QStringLiteral("preflightFold"));
   fold_->setAutoRaise(true);
   fold_->setAccessibleName(tr("Show or hide the preflight rows"));
@@ -82,20 +86,29 @@ QString PreflightView::headline(const SessionState& state, std::size_t objection
   if (const QString copying = copyText(state); !copying.isEmpty()) return tr("Preflight · %1").arg(copying);
   const bool isRunning = state.phase == SessionPhase::Checking || (state.phase == SessionPhase::Starting && state.copies.empty());
   if (objections > 0) return tr("✕ Preflight: %1 of %2 checks object").arg(objections).arg(state.rows.size());
-  return isRunning ? tr("Preflight: %1 checks passed so far").arg(state.rows.size()) : tr("✓ Preflight: all %1 checks passed").arg(state.rows.size());
+  return isRunning ? tr("Preflight: %1 checks passed so far").arg(state.rows.size())
+                   : tr("✓ Preflight: all %1 checks passed").arg(state.rows.size());
 }
 
 void PreflightView::show(const SessionState& state) {
   setVisible(!state.rows.empty());
   if (state.rows.empty()) isChosen_ = false;
-  const auto objections = static_cast<std::size_t>(std::ranges::count_if(state.rows, [](const PreflightRow& row) { return !row.passed; }));
+  const auto objections =
+      static_cast<std::size_t>(std::ranges::count_if(state.rows, [](const PreflightRow& row) { return !row.passed; }));
   const Colours& c = colours(palette());
-  QPalette tint = palette();
-  tint.setColor(QPalette::WindowText, objections > 0 ? c.error : state.phase == SessionPhase::Starting ? palette().color(QPalette::WindowText) : c.good);
+  QPalette tint;
+  tint.setColor(QPalette::WindowText, objections > 0                          ? c.error
+                                      : state.phase == SessionPhase::Starting ? palette().color(QPalette::WindowText)
+                                                                              : c.good);
   headline_->setPalette(tint);
   headline_->setText(headline(state, objections));
   if (rows_ != state.rows) fill(state.rows);
   if (!isChosen_) setFolded(objections == 0);
+}
+
+void PreflightView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) fill(std::exchange(rows_, {}));
 }
 
 void PreflightView::fill(const std::vector<PreflightRow>& rows) {
@@ -120,7 +133,8 @@ void PreflightView::fill(const std::vector<PreflightRow>& rows) {
   list_->setColumnHidden(WayOut, !objects);
   list_->setColumnWidth(Finding, std::max(300, (width() - list_->columnWidth(Node) - list_->columnWidth(Check)) / 2));
   int height = list_->header()->sizeHint().height() + 2 * list_->frameWidth();
-  for (int i = 0; i < std::min(list_->topLevelItemCount(), kMostRowsShown); ++i) height += std::max(20, list_->visualItemRect(list_->topLevelItem(i)).height());
+  for (int i = 0; i < std::min(list_->topLevelItemCount(), kMostRowsShown); ++i)
+    height += std::max(20, list_->visualItemRect(list_->topLevelItem(i)).height());
   list_->setFixedHeight(height);
 }
 

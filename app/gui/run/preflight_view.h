@@ -22,6 +22,7 @@ class PreflightView final : public QWidget {
   [[nodiscard]] bool isFolded() const;
 
  private:
+  void changeEvent(QEvent* event) override;
   void setFolded(bool isFolded);
   void fill(const std::vector<PreflightRow>& rows);
   [[nodiscard]] QString headline(const SessionState& state, std::size_t objections) const;

@@ -2,6 +2,7 @@
 #include "app/gui/run/run_list.h"
 
 #include <QDateTime>
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
@@ -47,7 +48,8 @@ QColor stateColour(JobState state, const QPalette& palette) {
   return c.subtle;
 }
 
-RunList::RunList(QWidget* parent) : QWidget(parent), list_(new QTreeWidget), note_(new QLabel), open_(new QPushButton(tr("Open"))) {
+RunList::RunList(QWidget* parent)
+    : QWidget(parent), list_(new QTreeWidget), note_(new QLabel), open_(new QPushButton(tr("Open"))) {
   list_->setObjectName(QStringLiteral("runList"));
   list_->setAccessibleName(tr("Runs"));
   list_->setHeaderLabels({tr("Started"), tr("State"), tr("Steps"), tr("Run")});
@@ -86,7 +88,8 @@ void RunList::reload() {
   auto launcher = Launcher::open();
   const auto rows = launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
   if (rows) {
-    note_->setText(rows->empty() ? tr("No run yet on this machine. What you launch here or with evenkeel-cli appears here.") : QString());
+    note_->setText(rows->empty() ? tr("No run yet on this machine. What you launch here or with evenkeel-cli appears here.")
+                                 : QString());
     if (*rows != rows_) {
       rows_ = *rows;
       fill();
@@ -100,11 +103,17 @@ void RunList::reload() {
   open_->setEnabled(list_->currentItem() != nullptr);
 }
 
+void RunList::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) fill();
+}
+
 void RunList::fill() {
   const QString current = list_->currentItem() == nullptr ? QString() : list_->currentItem()->text(Id);
   list_->clear();
   for (const RunRow& row : rows_) {
-    auto* item = new QTreeWidgetItem(list_, {timeOf(row.started), stateText(row.state), exactText(row.steps), QString::fromStdString(row.run)});
+    auto* item = new QTreeWidgetItem(
+        list_, {timeOf(row.started), stateText(row.state), exactText(row.steps), QString::fromStdString(row.run)});
     item->setTextAlignment(Steps, Qt::AlignRight | Qt::AlignVCenter);
     item->setForeground(State, stateColour(row.state, palette()));
     item->setToolTip(Id, item->text(Id));

@@ -30,6 +30,7 @@ class RunList final : public QWidget {
   void opened(const std::string& run);
 
  private:
+  void changeEvent(QEvent* event) override;
   void fill();
   std::vector<RunRow> rows_;
   QTreeWidget* list_;

@@ -20,17 +20,24 @@ constexpr std::size_t kMostEntries = 50'000;  // older ones are dropped, and the
 constexpr int kAllRanks = -2;
 
 QString rankText(int rank, const std::string& node) {
-  return rank < 0 ? QObject::tr("agent on %1").arg(QString::fromStdString(node)) : QObject::tr("rank %1 on %2").arg(rank).arg(QString::fromStdString(node));
+  return rank < 0 ? QObject::tr("agent on %1").arg(QString::fromStdString(node))
+                  : QObject::tr("rank %1 on %2").arg(rank).arg(QString::fromStdString(node));
 }
 
 QString lineOf(const LogEntry& entry) {
-  return rankText(entry.rank, entry.node) + (entry.isWarning ? QStringLiteral("  ⚠ ") : QStringLiteral("  ")) + QString::fromStdString(entry.text);
+  return rankText(entry.rank, entry.node) + (entry.isWarning ? QStringLiteral("  ⚠ ") : QStringLiteral("  ")) +
+         QString::fromStdString(entry.text);
 }
 
 }  // namespace
 
 RunLog::RunLog(QWidget* parent)
-    : QWidget(parent), rank_(new QComboBox), filter_(new QLineEdit), follow_(new QCheckBox(tr("Follow"))), count_(new QLabel), text_(new QPlainTextEdit) {
+    : QWidget(parent),
+      rank_(new QComboBox),
+      filter_(new QLineEdit),
+      follow_(new QCheckBox(tr("Follow"))),
+      count_(new QLabel),
+      text_(new QPlainTextEdit) {
   rank_->setObjectName(QStringLiteral("logRank"));
   rank_->setAccessibleName(tr("Whose log"));
   filter_->setObjectName(QStringLiteral("logFilter"));
@@ -101,7 +108,9 @@ void RunLog::addRank(int rank, const std::string& node) {
 
 bool RunLog::isShown(const LogEntry& entry) const {
   const int rank = rank_->currentData().toInt();
-  if (rank != kAllRanks && (entry.rank != rank || QString::fromStdString(entry.node) != rank_->currentData(Qt::UserRole + 1).toString())) return false;
+  if (rank != kAllRanks &&
+      (entry.rank != rank || QString::fromStdString(entry.node) != rank_->currentData(Qt::UserRole + 1).toString()))
+    return false;
   return filter_->text().isEmpty() || lineOf(entry).contains(filter_->text(), Qt::CaseInsensitive);
 }
 
@@ -148,7 +157,8 @@ void RunLog::write(const std::vector<const LogEntry*>& entries) {
 void RunLog::showCount() {
   if (entries_.empty()) return count_->clear();
   const auto number = [](std::size_t count) { return exactText(static_cast<std::int64_t>(count)); };
-  QString text = shown_ == entries_.size() ? tr("%1 lines").arg(number(shown_)) : tr("%1 of %2 lines").arg(number(shown_), number(entries_.size()));
+  QString text = shown_ == entries_.size() ? tr("%1 lines").arg(number(shown_))
+                                           : tr("%1 of %2 lines").arg(number(shown_), number(entries_.size()));
   if (dropped_ > 0) text += tr(" · %1 older ones dropped").arg(number(dropped_));
   count_->setText(text);
 }

@@ -18,10 +18,12 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 50;
-constexpr int kReloadMs = 2000;      // of the list, while steps come
+constexpr int kReloadMs = 2000;   // of the list, while steps come
 constexpr int kJobId = 0x52554e;  // of the Jobs panel: this page has one job at a time
 
-bool isBusy(SessionPhase phase) { return phase == SessionPhase::Checking || phase == SessionPhase::Starting || phase == SessionPhase::Following; }
+bool isBusy(SessionPhase phase) {
+  return phase == SessionPhase::Checking || phase == SessionPhase::Starting || phase == SessionPhase::Following;
+}
 
 QFrame* line() {
   auto* frame = new QFrame;
@@ -34,12 +36,18 @@ QFrame* line() {
 }  // namespace
 
 RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* parent)
-    : Page(workspace, parent), form_(new LaunchForm(workspace, std::move(programs))), runs_(new RunList), view_(new RunView), right_(new QStackedWidget) {
+    : Page(workspace, parent),
+      form_(new LaunchForm(workspace, std::move(programs))),
+      runs_(new RunList),
+      view_(new RunView),
+      right_(new QStackedWidget) {
   setObjectName(QStringLiteral("runPage"));
-  noPlan_ = new EmptyState(tr("No run yet: find a plan first"), tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
+  noPlan_ = new EmptyState(tr("No run yet: find a plan first"),
+                           tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
                            {{tr("Go to Plan"), [this] { workspace_.goTo(Mode::Plan); }}});
-  noRun_ = new EmptyState(tr("No run yet"),
-                          tr("Choose a plan and the text to train on at the left, then launch it. A run goes on when you close Evenkeel."), {});
+  noRun_ = new EmptyState(
+      tr("No run yet"),
+      tr("Choose a plan and the text to train on at the left, then launch it. A run goes on when you close Evenkeel."), {});
   for (QWidget* widget : {noPlan_, noRun_, static_cast<QWidget*>(view_)}) right_->addWidget(widget);
 
   auto* left = new QWidget;
@@ -89,8 +97,9 @@ void RunPage::refresh() {
   QWidget* shown = session_ ? static_cast<QWidget*>(view_) : workspace_.document.project().plans.empty() ? noPlan_ : noRun_;
   right_->setCurrentWidget(shown);
   form_->setBusy(!session_ || !isBusy(state_.phase) ? QString()
-                 : state_.phase == SessionPhase::Following ? tr("A run is being followed: detach from it or stop it to launch another.")
-                                                           : tr("Wait until the checks are done, or give up the start."));
+                 : state_.phase == SessionPhase::Following
+                     ? tr("A run is being followed: detach from it or stop it to launch another.")
+                     : tr("Wait until the checks are done, or give up the start."));
   runs_->setEnabled(!session_ || state_.phase != SessionPhase::Starting);
 }
 
@@ -119,7 +128,8 @@ void RunPage::launch() {
   auto request = form_->request();
   if (!request) return;
   const std::int64_t steps = request->run.steps;
-  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps).start(*std::move(request));
+  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps)
+      .start(*std::move(request));
   poll();
 }
 
@@ -145,7 +155,8 @@ void RunPage::poll() {
     }
   }
   if (changed) {
-    if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty()) workspace_.messages.showError(*state_.error);
+    if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty())
+      workspace_.messages.showError(*state_.error);
     refresh();
   }
   if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty()) poll_.stop();
@@ -159,7 +170,8 @@ void RunPage::showJob(const SessionUpdate& update) {
   const bool isActive = isBusy(state_.phase);
   if (isActive && !isInJobs_) {
     isInJobs_ = true;
-    emit workspace_.jobStarted(kJobId, title_.isEmpty() ? tr("Run %1").arg(QString::fromStdString(state_.run)) : title_, [this] { askStop(); });
+    emit workspace_.jobStarted(kJobId, title_.isEmpty() ? tr("Run %1").arg(QString::fromStdString(state_.run)) : title_,
+                               [this] { askStop(); });
   }
   if (!isActive && isInJobs_) {
     isInJobs_ = false;
@@ -167,7 +179,8 @@ void RunPage::showJob(const SessionUpdate& update) {
   }
   if (!isActive) return;
   if (step_ > 0) {
-    const QString of = totalSteps_ > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(totalSteps_)) : tr("step %1").arg(exactText(step_));
+    const QString of =
+        totalSteps_ > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(totalSteps_)) : tr("step %1").arg(exactText(step_));
     emit workspace_.jobProgressed(kJobId, totalSteps_ > 0 ? static_cast<double>(step_) / static_cast<double>(totalSteps_) : -1,
                                   tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
   } else {
@@ -180,7 +193,8 @@ void RunPage::askStop() {
   if (!session_ || state_.isStopping) return;
   if (state_.run.empty()) return session_->detach();  // nothing runs yet
   const QString run = QString::fromStdString(state_.run);
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run), QMessageBox::NoButton, this);
+  auto* box = new QMessageBox(QMessageBox::Question, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run),
+                              QMessageBox::NoButton, this);
   box->setObjectName(QStringLiteral("stopQuestion"));
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->setInformativeText(tr("What it has trained since its start is lost. Detach instead to let it go on without this window."));

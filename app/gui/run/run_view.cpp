@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QDateTime>
+#include <QEvent>
 #include <QLabel>
 #include <QPushButton>
 #include <QSlider>
@@ -33,7 +34,8 @@ double weightOf(int place) { return place == 0 ? 0 : 1 - std::pow(10.0, -3.0 * p
 QString durationText(double seconds) {
   const auto whole = static_cast<qint64>(std::max(0.0, seconds));
   const QString minutes = QString::number(whole / 60 % 60), rest = QStringLiteral("%1").arg(whole % 60, 2, 10, QLatin1Char('0'));
-  return whole < 3600 ? minutes + QLatin1Char(':') + rest : QStringLiteral("%1:%2:%3").arg(whole / 3600).arg(minutes.rightJustified(2, QLatin1Char('0')), rest);
+  return whole < 3600 ? minutes + QLatin1Char(':') + rest
+                      : QStringLiteral("%1:%2:%3").arg(whole / 3600).arg(minutes.rightJustified(2, QLatin1Char('0')), rest);
 }
 
 QLabel* heading(const QString& text) {
@@ -57,10 +59,18 @@ QWidget* column(QLayout* top, QWidget* below) {
 }  // namespace
 
 RunView::RunView(QWidget* parent)
-    : QWidget(parent), name_(new QLabel), stateLabel_(new QLabel), stop_(new QPushButton(tr("Stop…"))), detach_(new QPushButton(tr("Detach"))),
-      preflight_(new PreflightView), outcome_(new OutcomeView), figures_(new KeyFigures),
+    : QWidget(parent),
+      name_(new QLabel),
+      stateLabel_(new QLabel),
+      stop_(new QPushButton(tr("Stop…"))),
+      detach_(new QPushButton(tr("Detach"))),
+      preflight_(new PreflightView),
+      outcome_(new OutcomeView),
+      figures_(new KeyFigures),
       loss_(new CurvePlot({.x = tr("step"), .y = tr("loss"), .valueText = {}})),
-      throughput_(new CurvePlot({.x = tr("step"), .y = tr("tokens/s"), .valueText = [](double value) { return countText(value); }})), body_(new QWidget),
+      throughput_(
+          new CurvePlot({.x = tr("step"), .y = tr("tokens/s"), .valueText = [](double value) { return countText(value); }})),
+      body_(new QWidget),
       log_(new RunLog) {
   loss_->setObjectName(QStringLiteral("lossCurve"));
   throughput_->setObjectName(QStringLiteral("throughputCurve"));
@@ -172,33 +182,47 @@ void RunView::begin(const QString& title, std::int64_t totalSteps) {
   take({});
 }
 
-void RunView::predict(const SessionState& state, std::int64_t tokens) {
-  if (isPredicted_ || !state.predictedIterationMs || *state.predictedIterationMs <= 0) return;
+void RunView::predict(std::int64_t tokens) {
+  if (isPredicted_ || !state_.predictedIterationMs || *state_.predictedIterationMs <= 0) return;
   isPredicted_ = true;
-  const double rate = static_cast<double>(tokens) / (*state.predictedIterationMs / 1e3);
+  const double rate = static_cast<double>(tokens) / (*state_.predictedIterationMs / 1e3);
   throughput_->setReference(rate, tr("predicted %1").arg(countText(rate)));
 }
 
 void RunView::take(const SessionUpdate& update) {
-  const SessionState& state = update.state;
+  state_ = update.state;
   for (const StepRecord& step : update.steps) {
     const auto x = static_cast<double>(step.step);
     loss_->append(x, step.loss);
     throughput_->append(x, step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : std::nan(""));
     figures_->take(step);
-    predict(state, step.tokens);
+    predict(step.tokens);
   }
   log_->append(update.logs);
-  figures_->show(totalSteps_, state.predictedIterationMs);
-  preflight_->show(state);
-  outcome_->show(state);
-  const bool isOnlyPreflight = state.run.empty() && (state.phase == SessionPhase::Checking || state.phase == SessionPhase::Over);
+  showState();
+}
+
+void RunView::showState() {
+  figures_->show(totalSteps_, state_.predictedIterationMs);
+  preflight_->show(state_);
+  outcome_->show(state_);
+  const bool isOnlyPreflight =
+      state_.run.empty() && (state_.phase == SessionPhase::Checking || state_.phase == SessionPhase::Over);
   body_->setVisible(!isOnlyPreflight);
-  showHeader(state);
+  showHeader(state_);
+}
+
+void RunView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange) return;
+  stop_->setIcon(icon("stop", palette()));
+  QMetaObject::invokeMethod(this, &RunView::showState, Qt::QueuedConnection);  // once the children have the palette too
 }
 
 void RunView::showHeader(const SessionState& state) {
-  name_->setText(state.run.empty() ? title_ : tr("Run %1").arg(QString::fromStdString(state.run)) + (title_.isEmpty() ? QString() : QStringLiteral(" · ") + title_));
+  name_->setText(state.run.empty() ? title_
+                                   : tr("Run %1").arg(QString::fromStdString(state.run)) +
+                                         (title_.isEmpty() ? QString() : QStringLiteral(" · ") + title_));
   QString text;
   const Colours& c = colours(palette());
   QColor colour = c.subtle;
@@ -226,7 +250,7 @@ void RunView::showHeader(const SessionState& state) {
     colour = c.warning;
   }
   stateLabel_->setText(text);
-  QPalette tint = palette();
+  QPalette tint;
   tint.setColor(QPalette::WindowText, colour);
   stateLabel_->setPalette(tint);
   const bool isStarting = state.phase == SessionPhase::Starting;

@@ -36,15 +36,18 @@ class RunView final : public QWidget {
   void detachRequested();
 
  private:
+  void changeEvent(QEvent* event) override;
   QWidget* makeHeader();
   QWidget* makeLoss();
   QWidget* makeThroughput();
+  void showState();
   void showHeader(const SessionState& state);
-  void predict(const SessionState& state, std::int64_t tokens);
+  void predict(std::int64_t tokens);
 
   std::int64_t totalSteps_ = 0;
   double started_ = 0;  // seconds since 1970; 0: not known
   QString title_;
+  SessionState state_;
   QLabel* name_;
   QLabel* stateLabel_;
   QPushButton* stop_;

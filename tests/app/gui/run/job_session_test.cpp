@@ -5,8 +5,10 @@
 
 #include <QTest>
 #include <cmath>
+#include <csignal>
 
 #include "tests/app/gui/run/run_fixture.h"
+#include "tests/support/processes.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -70,7 +72,8 @@ TEST_F(JobSessionTest, LeavesTheJobRunningWhenItEndsAndFindsItAgain) {
   JobSession session;
   Listener listener(session);
   session.attach(run);
-  ASSERT_TRUE(QTest::qWaitFor([&] { return listener.poll().phase == SessionPhase::Over || listener.steps.size() >= 2; }, kLongMs));
+  ASSERT_TRUE(
+      QTest::qWaitFor([&] { return listener.poll().phase == SessionPhase::Over || listener.steps.size() >= 2; }, kLongMs));
   EXPECT_EQ(listener.state.job, JobState::Running);
   EXPECT_EQ(listener.steps.front().step, 1);
   session.stopJob();
@@ -79,6 +82,24 @@ TEST_F(JobSessionTest, LeavesTheJobRunningWhenItEndsAndFindsItAgain) {
   ASSERT_TRUE(QTest::qWaitFor([&] { return listener.poll().stopReport.has_value(); }, kLongMs));
   EXPECT_TRUE(listener.state.stopReport->complete());
   EXPECT_EQ(listener.state.job, JobState::Stopped);
+}
+
+// accelerate PR #4139: the reporter was a victim. The rank that was killed is the one that is named.
+TEST_F(JobSessionTest, NamesTheRankThatWasKilled) {
+  JobSession session;
+  Listener listener(session);
+  session.start(request(1'000'000));
+  ASSERT_TRUE(QTest::qWaitFor([&] { return listener.poll().phase == SessionPhase::Over || !listener.steps.empty(); }, kLongMs));
+  const auto victim = workerOfRank(directory_.path().string(), 1);
+  ASSERT_TRUE(victim);
+  ::kill(*victim, SIGKILL);
+  ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));
+  EXPECT_EQ(listener.state.job, JobState::Failed);
+  ASSERT_TRUE(listener.state.failure);
+  EXPECT_EQ(listener.state.failure->rank, 1);
+  EXPECT_EQ(listener.state.failure->node, "cpu-0");
+  EXPECT_THAT(listener.state.failure->reason, ::testing::HasSubstr("SIGKILL"));
+  EXPECT_GE(listener.state.failure->lastStep, 1);
 }
 
 TEST_F(JobSessionTest, SaysWhatIsMissingWhenAJobCannotStart) {
@@ -91,7 +112,8 @@ TEST_F(JobSessionTest, SaysWhatIsMissingWhenAJobCannotStart) {
   ASSERT_TRUE(listener.state.error);
   EXPECT_THAT(listener.state.error->text(), ::testing::HasSubstr("no such text.txt"));
   EXPECT_TRUE(listener.state.run.empty());
-  EXPECT_TRUE(std::ranges::any_of(listener.state.rows, [](const PreflightRow& row) { return !row.passed && row.check == "data"; }));
+  EXPECT_TRUE(
+      std::ranges::any_of(listener.state.rows, [](const PreflightRow& row) { return !row.passed && row.check == "data"; }));
 }
 
 TEST_F(JobSessionTest, ChecksWithoutStartingAnything) {

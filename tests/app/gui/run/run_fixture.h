@@ -16,7 +16,8 @@ namespace evenkeel::gui {
 class RealJobs : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(std::filesystem::path(EVENKEEL_BIN_DIR) / "evenkeel-worker")) GTEST_SKIP() << "built without LibTorch";
+    if (!std::filesystem::exists(std::filesystem::path(EVENKEEL_BIN_DIR) / "evenkeel-worker"))
+      GTEST_SKIP() << "built without LibTorch";
     ::setenv("XDG_DATA_HOME", (directory_.path() / "data").c_str(), 1);
     ::setenv("XDG_CACHE_HOME", (directory_.path() / "cache").c_str(), 1);
     std::ofstream text(directory_.path() / "text.txt");
@@ -35,7 +36,8 @@ class RealJobs : public ::testing::Test {
   [[nodiscard]] std::filesystem::path data() const { return directory_.path() / "text.txt"; }
   /// tiny-gpt on two cores of this machine, a pipeline of two stages.
   [[nodiscard]] static Plan plan() {
-    Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), *modelFromArgument("tiny-gpt"), {{4, 2, {"cpu-0/0", "cpu-0/1"}, {0, 9, 18}}});
+    Plan plan =
+        planOf(*parseClusterShorthand("1x2:cpu"), *modelFromArgument("tiny-gpt"), {{4, 2, {"cpu-0/0", "cpu-0/1"}, {0, 9, 18}}});
     plan.training.sequenceLength = 16;
     return plan;
   }

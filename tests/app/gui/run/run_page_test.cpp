@@ -43,7 +43,9 @@ class RunPageTest : public RealJobs {
     ASSERT_TRUE(QTest::qWaitForWindowExposed(page_.get()));
   }
   template <class W>
-  W* find(const char* name) { return page_->findChild<W*>(QString::fromLatin1(name)); }
+  W* find(const char* name) {
+    return page_->findChild<W*>(QString::fromLatin1(name));
+  }
   void addPlan(const Plan& plan, const std::string& name = "by hand") {
     document_.edit(QStringLiteral("plan"), [&](Project& project) { project.plans.push_back({name, plan}); });
   }
@@ -84,7 +86,8 @@ TEST_F(RunPageTest, ShowsTheCommandThatDoesTheSame) {
   find<QSpinBox>("runSteps")->setValue(3);
   const QString command = find<QPlainTextEdit>("runCommand")->toPlainText();
   EXPECT_TRUE(command.startsWith(QStringLiteral("evenkeel-cli launch "))) << command.toStdString();
-  for (const char* part : {"--steps 3", "--local", "--data "}) EXPECT_TRUE(command.contains(QString::fromLatin1(part))) << command.toStdString();
+  for (const char* part : {"--steps 3", "--local", "--data "})
+    EXPECT_TRUE(command.contains(QString::fromLatin1(part))) << command.toStdString();
   EXPECT_TRUE(find<QPushButton>("runLaunch")->isEnabled());
   const QSignalSpy shown(&workspace_, &Workspace::commandShown);
   press("runCopy");
@@ -173,7 +176,9 @@ TEST_F(RunPageTest, DetachesFromARunFindsItAgainAndStopsItAfterAsking) {
   EXPECT_EQ(Launcher::open()->runs()->front().state, JobState::Running) << "it asks first";
   QTest::mouseClick(question->findChild<QPushButton*>(QStringLiteral("stopNow")), Qt::LeftButton);
   ASSERT_TRUE(waitForState(QStringLiteral("stopped"))) << label("runState").toStdString();
-  ASSERT_TRUE(QTest::qWaitFor([&] { return label("outcomeText").contains(QStringLiteral("nothing of the run is left")); }, kLongMs)) << label("outcomeText").toStdString();
+  ASSERT_TRUE(
+      QTest::qWaitFor([&] { return label("outcomeText").contains(QStringLiteral("nothing of the run is left")); }, kLongMs))
+      << label("outcomeText").toStdString();
 }
 
 TEST_F(RunPageTest, ClosingItLeavesTheRunRunning) {
@@ -207,7 +212,8 @@ TEST(RunView, NamesTheRankTheNodeTheReasonAndTheLastStepOfAFailure) {
   update.state.lastLines = "line 1\nline 2";
   view.take(update);
   const QString text = view.findChild<QLabel*>(QStringLiteral("outcomeText"))->text();
-  for (const char* part : {"Rank 3", "b3", "CUDA out of memory", "12"}) EXPECT_TRUE(text.contains(QString::fromLatin1(part))) << text.toStdString();
+  for (const char* part : {"Rank 3", "b3", "CUDA out of memory", "12"})
+    EXPECT_TRUE(text.contains(QString::fromLatin1(part))) << text.toStdString();
   EXPECT_EQ(view.findChild<QPlainTextEdit*>(QStringLiteral("outcomeLines"))->toPlainText(), QStringLiteral("line 1\nline 2"));
   EXPECT_TRUE(view.findChild<QLabel*>(QStringLiteral("runState"))->text().contains(QStringLiteral("failed")));
 }
@@ -229,7 +235,8 @@ TEST(RunView, DoesNotCallALostConnectionAFailure) {
 TEST(RunView, SaysThatALossIsNotFinite) {
   RunView view;
   SessionUpdate update = updateOf(SessionPhase::Following, JobState::Running);
-  update.steps = {{.step = 1, .loss = 2, .tokens = 64, .iterationMs = 10}, {.step = 2, .loss = std::nan(""), .tokens = 64, .iterationMs = 10}};
+  update.steps = {{.step = 1, .loss = 2, .tokens = 64, .iterationMs = 10},
+                  {.step = 2, .loss = std::nan(""), .tokens = 64, .iterationMs = 10}};
   view.take(update);
   EXPECT_EQ(view.loss().notFiniteCount(), 1U);
   EXPECT_TRUE(view.findChild<QLabel*>(QStringLiteral("note-loss"))->text().contains(QStringLiteral("not finite")));
@@ -249,7 +256,8 @@ TEST(RunView, ComparesTheMeasuredWithThePredictedIteration) {
 }
 
 TEST(StopText, SaysNodeByNodeWhatIsLeft) {
-  const StopReport report{{{.node = "a", .stopped = true}, {.node = "b", .left = {12, 34}}, {.node = "c", .problem = "timed out"}}};
+  const StopReport report{
+      {{.node = "a", .stopped = true}, {.node = "b", .left = {12, 34}}, {.node = "c", .problem = "timed out"}}};
   const QStringList lines = stopText(report).split(QLatin1Char('\n'));
   ASSERT_EQ(lines.size(), 3);
   EXPECT_TRUE(lines[0].startsWith(QStringLiteral("✓ a")));
