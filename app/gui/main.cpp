@@ -3,6 +3,7 @@
 #include <QSettings>
 #include <QStandardPaths>
 
+#include "app/gui/cluster/cluster_page.h"
 #include "app/gui/model/model_page.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/theme/theme.h"
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   MainWindow window(document);
   window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
   // --- cluster page
+  window.addPage(Mode::Cluster, std::make_unique<ClusterPage>(window.workspace()));
   window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
   // --- plan, compare pages
   // --- run page

@@ -15,7 +15,7 @@ constexpr std::string_view kClipboardFormat = "evenkeel.clipboard/1";
 /// The named machines and switches with the connections among them, and their places.
 Project partOf(const Project& project, const Items& items) {
   Project part;
-  const Layout layout = shownLayout(project);
+  const Places layout = shownLayout(project);
   part.cluster.deviceTypes = project.cluster.deviceTypes;
   std::map<int, int> indexInPart;
   for (std::size_t i = 0; i < project.cluster.nodes.size(); ++i) {

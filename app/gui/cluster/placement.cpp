@@ -26,7 +26,7 @@ std::tuple<std::string, std::size_t, std::string> nameParts(const std::string& n
 int firstType(const Node& node) { return node.devices.empty() ? 0 : node.devices.front().type; }
 
 /// Fills the places of `names` row by row from `origin`; `startsRow[i]` begins a new row at i.
-void fillRows(Layout& layout, const std::vector<std::string>& names, const std::vector<bool>& startsRow, std::size_t columns, CanvasPoint origin) {
+void fillRows(Places& layout, const std::vector<std::string>& names, const std::vector<bool>& startsRow, std::size_t columns, CanvasPoint origin) {
   std::size_t column = 0;
   double y = origin.y;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -51,7 +51,7 @@ CanvasSize sizeOf(const Cluster& cluster, const std::string& item) {
   return isSwitch ? CanvasSize{kSwitchWidth, kSwitchHeight} : CanvasSize{kMachineWidth, kMachineHeight};
 }
 
-Layout arranged(const Cluster& cluster) {
+Places arranged(const Cluster& cluster) {
   std::vector<const Node*> nodes;
   for (const Node& node : cluster.nodes) nodes.push_back(&node);
   std::ranges::stable_sort(nodes, [](const Node* a, const Node* b) {
@@ -69,7 +69,7 @@ Layout arranged(const Cluster& cluster) {
     names.push_back(nodes[i]->name);
     startsRow.push_back(breaks);
   }
-  Layout layout;
+  Places layout;
   const double top = cluster.switches.empty() ? 0 : kCellHeight;
   fillRows(layout, names, startsRow, columns, {0, top});
 
@@ -83,8 +83,8 @@ Layout arranged(const Cluster& cluster) {
   return layout;
 }
 
-Layout shownLayout(const Project& project) {
-  Layout layout;
+Places shownLayout(const Project& project) {
+  Places layout;
   std::vector<std::string> unplaced;
   const auto place = [&](const std::string& name) {
     const auto found = project.layout.find(name);
@@ -103,7 +103,7 @@ Layout shownLayout(const Project& project) {
 
 void settle(Project& project) { project.layout = shownLayout(project); }
 
-CanvasPoint freePlace(const Project& project, const Layout& layout, CanvasSize size, CanvasPoint wished) {
+CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize size, CanvasPoint wished) {
   std::set<std::string> switches;
   for (const Switch& s : project.cluster.switches) switches.insert(s.name);
   std::vector<Box> taken;

@@ -13,9 +13,9 @@ namespace evenkeel::gui {
 inline constexpr double kGrid = 20;
 inline constexpr double kMachineWidth = 180, kMachineHeight = 100;
 inline constexpr double kSwitchWidth = 140, kSwitchHeight = 40;
-inline constexpr double kCellWidth = 240, kCellHeight = 160;  // of an arranged machine
+inline constexpr double kCellWidth = 280, kCellHeight = 160;  // of an arranged machine
 
-using Layout = std::map<std::string, CanvasPoint>;
+using Places = std::map<std::string, CanvasPoint>;
 
 struct CanvasSize {
   double width = 0, height = 0;
@@ -24,16 +24,16 @@ struct CanvasSize {
 [[nodiscard]] CanvasPoint snapped(CanvasPoint point);
 
 /// Where every machine and switch is shown: where the project says, the others in rows below those, or arranged if none is placed.
-[[nodiscard]] Layout shownLayout(const Project& project);
+[[nodiscard]] Places shownLayout(const Project& project);
 
 /// Writes what is shown into the project, so that placing one thing does not move another. Forgets things that are gone.
 void settle(Project& project);
 
 /// The grid point nearest to `wished` where a thing of this size keeps a grid step of distance from all that is in the layout.
-[[nodiscard]] CanvasPoint freePlace(const Project& project, const Layout& layout, CanvasSize size, CanvasPoint wished);
+[[nodiscard]] CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize size, CanvasPoint wished);
 
 /// Machines in rows by type, then by name; the switches in a row above them.
-[[nodiscard]] Layout arranged(const Cluster& cluster);
+[[nodiscard]] Places arranged(const Cluster& cluster);
 
 [[nodiscard]] CanvasSize sizeOf(const Cluster& cluster, const std::string& item);
 

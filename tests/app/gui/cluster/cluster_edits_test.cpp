@@ -21,7 +21,7 @@ Project projectOf(const char* shorthand) {
 std::string textOf(const Project& project) { return toJson(project).dump(); }
 
 bool overlapAny(const Project& project) {
-  const Layout layout = shownLayout(project);
+  const Places layout = shownLayout(project);
   for (const auto& [a, p] : layout) {
     for (const auto& [b, q] : layout) {
       const CanvasSize s = sizeOf(project.cluster, a), t = sizeOf(project.cluster, b);
@@ -53,7 +53,7 @@ TEST(AddMachine, RefusesAnUnknownTypeAndChangesNothing) {
   const std::string before = textOf(project);
   const auto added = addMachine(project, "A100", 8, {});
   ASSERT_FALSE(added);
-  EXPECT_THAT(added.error().remedy, HasSubstr("A100"));
+  EXPECT_THAT(added.error().remedy, HasSubstr("A100-80-SXM"));
   EXPECT_EQ(textOf(project), before);
 }
 
@@ -177,7 +177,7 @@ TEST(Arrange, PutsMachinesInRowsByTypeAndThenByNumber) {
 TEST(ShownLayout, PlacesWhatHasNoPlaceBelowTheRest) {
   Project project = projectOf("3x2:cpu");
   project.layout["cpu-1"] = {400, 200};
-  const Layout layout = shownLayout(project);
+  const Places layout = shownLayout(project);
   EXPECT_EQ(layout.at("cpu-1"), (CanvasPoint{400, 200}));
   EXPECT_GT(layout.at("cpu-0").y, 200);
   moveItems(project, {"cpu-1"}, -40, 60);
