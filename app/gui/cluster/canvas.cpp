@@ -21,13 +21,13 @@ constexpr double kWheelStep = 1.2;  // a notch
 constexpr int kFitMargin = 60;
 constexpr double kWideGridZoom = 0.75;  // below: only each fifth point of the grid
 
-/// Files are the window's to open.
-bool takes(const QMimeData* data) { return data->hasFormat(kMachineMime) || (data->hasText() && !data->hasUrls()); }
-
 }  // namespace
 
 Canvas::Canvas(Workspace& workspace, QWidget* parent)
-    : QGraphicsView(parent), workspace_(workspace), selectTool_(std::make_unique<SelectTool>(workspace, scene_)), linkTool_(std::make_unique<LinkTool>(workspace, scene_)) {
+    : QGraphicsView(parent),
+      workspace_(workspace),
+      selectTool_(std::make_unique<SelectTool>(workspace, scene_)),
+      linkTool_(std::make_unique<LinkTool>(workspace, scene_)) {
   setObjectName(QStringLiteral("clusterCanvas"));
   setAccessibleName(tr("Drawing of the cluster; the outline lists the same"));
   setScene(&scene_);
@@ -79,7 +79,10 @@ void Canvas::setTool(Tool tool) {
 CanvasTool& Canvas::current() { return tool_ == Tool::Select ? *selectTool_ : *linkTool_; }
 
 void Canvas::updateCursor() {
-  viewport()->setCursor(isPanning_ ? Qt::ClosedHandCursor : isSpaceDown_ ? Qt::OpenHandCursor : tool_ == Tool::Link ? Qt::CrossCursor : Qt::ArrowCursor);
+  viewport()->setCursor(isPanning_            ? Qt::ClosedHandCursor
+                        : isSpaceDown_        ? Qt::OpenHandCursor
+                        : tool_ == Tool::Link ? Qt::CrossCursor
+                                              : Qt::ArrowCursor);
 }
 
 void Canvas::zoomTo(double zoom, QPoint anchor) {
@@ -127,7 +130,9 @@ void Canvas::drawBackground(QPainter* painter, const QRectF& area) {
 
 void Canvas::drawForeground(QPainter* painter, const QRectF&) { current().paint(*painter, palette()); }
 
-CanvasPointer Canvas::pointerAt(QPoint position, Qt::KeyboardModifiers modifiers) const { return {mapToScene(position), CanvasScene::nameOf(itemAt(position)), modifiers}; }
+CanvasPointer Canvas::pointerAt(QPoint position, Qt::KeyboardModifiers modifiers) const {
+  return {mapToScene(position), CanvasScene::nameOf(itemAt(position)), modifiers};
+}
 
 void Canvas::mousePressEvent(QMouseEvent* event) {
   if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && isSpaceDown_)) {
@@ -187,7 +192,9 @@ void Canvas::wheelEvent(QWheelEvent* event) {
 
 void Canvas::nudge(int dx, int dy) {
   const Items items = workspace_.selection.items();
-  workspace_.document.edit(tr("Move"), [&](Project& project) { moveItems(project, items, dx * kGrid, dy * kGrid); }, QStringLiteral("nudge %1").arg(gesture_));
+  workspace_.document.edit(
+      tr("Move"), [&](Project& project) { moveItems(project, items, dx * kGrid, dy * kGrid); },
+      QStringLiteral("nudge %1").arg(gesture_));
 }
 
 void Canvas::keyPressEvent(QKeyEvent* event) {
@@ -254,24 +261,35 @@ void Canvas::beginRename(const std::string& name) {
   leave->setShortcut(QKeySequence(Qt::Key_Escape));
   leave->setShortcutContext(Qt::WidgetShortcut);
   nameEdit_->addAction(leave);
-  connect(leave, &QAction::triggered, nameEdit_, [edit = nameEdit_.data(), name] { edit->setText(text(name)); edit->clearFocus(); });
+  connect(leave, &QAction::triggered, nameEdit_, [edit = nameEdit_.data(), name] {
+    edit->setText(text(name));
+    edit->clearFocus();
+  });
+}
+
+bool Canvas::takes(const QMimeData& dragged) {
+  return dragged.hasFormat(kMachineMime) || (dragged.hasText() && !dragged.hasUrls());  // files are the window's to open
+}
+
+void Canvas::take(const QMimeData& dragged, QPoint position) {
+  const QPointF at = mapToScene(position);
+  setFocus();
+  const bool isOurs = dragged.hasFormat(kMachineMime);
+  emit dropped(isOurs ? QString::fromUtf8(dragged.data(kMachineMime)) : dragged.text(), {at.x(), at.y()});
 }
 
 void Canvas::dragEnterEvent(QDragEnterEvent* event) {
-  if (takes(event->mimeData())) event->acceptProposedAction();
+  if (takes(*event->mimeData())) event->acceptProposedAction();
 }
 
 void Canvas::dragMoveEvent(QDragMoveEvent* event) {
-  if (takes(event->mimeData())) event->acceptProposedAction();
+  if (takes(*event->mimeData())) event->acceptProposedAction();
 }
 
 void Canvas::dropEvent(QDropEvent* event) {
-  if (!takes(event->mimeData())) return;
-  const QPointF at = mapToScene(event->position().toPoint());
-  const QString words = event->mimeData()->hasFormat(kMachineMime) ? QString::fromUtf8(event->mimeData()->data(kMachineMime)) : event->mimeData()->text();
+  if (!takes(*event->mimeData())) return;
   event->acceptProposedAction();
-  setFocus();
-  emit dropped(words, {at.x(), at.y()});
+  take(*event->mimeData(), event->position().toPoint());
 }
 
 }  // namespace evenkeel::gui

@@ -10,6 +10,8 @@
 #include "app/gui/cluster/canvas_tools.h"
 #include "app/gui/window/page.h"
 
+class QMimeData;
+
 namespace evenkeel::gui {
 
 /// The drawing with what a hand does to it: zoom at the cursor, pan, tools, drop, rename in place. It shows the document of its
@@ -35,13 +37,16 @@ class Canvas final : public QGraphicsView {
   void fit();
   /// Where a machine that is added without a pointer should go: the middle of what is seen.
   [[nodiscard]] CanvasPoint insertionPoint() const;
+  /// Whether a thing that is dragged can be put here, and puts it: what the palette gives, or text of another program.
+  [[nodiscard]] static bool takes(const QMimeData& dragged);
+  void take(const QMimeData& dragged, QPoint position);
   /// Opens a line edit over a machine or switch.
   void beginRename(const std::string& name);
 
  signals:
   void zoomChanged(double zoom);
   void toolChanged(evenkeel::gui::Canvas::Tool tool);
-  /// Text of the palette or of another program, dropped with its middle at `at`.
+  /// A text that was dropped, to be put with its middle at `at`.
   void dropped(const QString& text, evenkeel::CanvasPoint at);
 
  protected:

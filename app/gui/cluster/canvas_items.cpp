@@ -106,7 +106,10 @@ void MachineItem::setContent(Content content) {
   first_ = laidOut(groups.empty() ? QString() : groups[0].text, plainFont(), width);
   isSecondSmall_ = groups.size() < 2;
   if (isSecondSmall_) second_ = laidOut(content_.detail, smallFont(), width);
-  else second_ = laidOut(groups.size() == 2 ? groups[1].text : QStringLiteral("%1 + %2 more").arg(groups[1].text).arg(groups.size() - 2), plainFont(), width);
+  else
+    second_ =
+        laidOut(groups.size() == 2 ? groups[1].text : QStringLiteral("%1 + %2 more").arg(groups[1].text).arg(groups.size() - 2),
+                plainFont(), width);
   int total = 0;
   for (const Group& group : groups) total += group.count;
   squares_ = total > kMaxSquares ? kMaxSquares - 3 : total;
@@ -126,7 +129,8 @@ void MachineItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWid
   if (zoom < kTextZoom) {  // a block in the colour of its type, so that a large drawing still shows where what is
     painter->setRenderHint(QPainter::Antialiasing, false);
     painter->fillRect(QRectF(QPointF(0, 0), size()), isMarked_ ? colours(palette).accent : border);
-    if (!isMarked_) painter->fillRect(QRectF(QPointF(0, 0), size()).adjusted(8, 8, -8, -8), mixed(palette.color(QPalette::Base), border, 0.45));
+    if (!isMarked_)
+      painter->fillRect(QRectF(QPointF(0, 0), size()).adjusted(8, 8, -8, -8), mixed(palette.color(QPalette::Base), border, 0.45));
     return;
   }
   painter->setRenderHint(QPainter::Antialiasing, true);
@@ -147,7 +151,8 @@ void MachineItem::paintDevices(QPainter& painter, const QColor& text) const {
       painter.fillRect(QRectF(kPadding + shown++ * kSquareStep, kSquaresTop, kSquare, kSquare), colour);
     }
   }
-  if (!more_.text().isEmpty()) drawLaidOut(painter, smallFont(), text, {kPadding + shown * kSquareStep + 2, kSquaresTop + kSquare}, more_);
+  if (!more_.text().isEmpty())
+    drawLaidOut(painter, smallFont(), text, {kPadding + shown * kSquareStep + 2, kSquaresTop + kSquare}, more_);
 }
 
 void SwitchItem::setDetail(const QString& detail) {
@@ -174,7 +179,8 @@ void SwitchItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidg
   drawLaidOut(*painter, smallFont(), colours(palette).subtle, {kPadding, 32}, second_);
 }
 
-LinkItem::LinkItem(std::string theKey, BoxItem& theFirst, BoxItem& theSecond) : key(std::move(theKey)), first(theFirst), second(theSecond) {
+LinkItem::LinkItem(std::string theKey, BoxItem& theFirst, BoxItem& theSecond)
+    : key(std::move(theKey)), first(theFirst), second(theSecond) {
   setZValue(-1);  // below the boxes
   first.links.push_back(this);
   second.links.push_back(this);

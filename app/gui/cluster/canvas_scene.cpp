@@ -21,10 +21,12 @@ MachineItem::Content contentOf(const Cluster& cluster, const Node& node) {
   MachineItem::Content content;
   std::size_t slot = 0;
   for (const DeviceGroup& group : deviceGroups(cluster, node)) {
-    content.groups.push_back({QStringLiteral("%1 × %2").arg(group.count).arg(QString::fromStdString(group.type)), node.devices[slot].type, group.count});
+    content.groups.push_back({QStringLiteral("%1 × %2").arg(group.count).arg(QString::fromStdString(group.type)),
+                              node.devices[slot].type, group.count});
     slot += static_cast<std::size_t>(group.count);
   }
-  content.detail = QObject::tr("inside %1 · NIC %2 GB/s").arg(numberText(gbs(node.intra.bandwidth)), numberText(gbs(node.nic.bandwidth)));
+  content.detail =
+      QObject::tr("inside %1 · NIC %2 GB/s").arg(numberText(gbs(node.intra.bandwidth)), numberText(gbs(node.nic.bandwidth)));
   return content;
 }
 
@@ -63,7 +65,8 @@ void CanvasScene::show(const Project& project) {
   }
   for (BoxItem* item : gone) removeBox(item);
   for (const Node& node : cluster.nodes) boxFor<MachineItem>(node.name).setContent(contentOf(cluster, node));
-  for (const Switch& s : cluster.switches) boxFor<SwitchItem>(s.name).setDetail(tr("%1 GB/s a port").arg(numberText(gbs(s.bandwidth))));
+  for (const Switch& s : cluster.switches)
+    boxFor<SwitchItem>(s.name).setDetail(tr("%1 GB/s a port").arg(numberText(gbs(s.bandwidth))));
   for (const auto& [name, point] : layout_) box(name)->moveTo({point.x, point.y});
 
   Items keys;
@@ -87,7 +90,8 @@ void CanvasScene::show(const Project& project) {
   setSceneRect(boundsOf({}).adjusted(-kMargin, -kMargin, kMargin, kMargin));
 }
 
-void CanvasScene::showLink(const std::string& key, const std::string& first, const std::string& second, const QString& label, double width) {
+void CanvasScene::showLink(const std::string& key, const std::string& first, const std::string& second, const QString& label,
+                           double width) {
   BoxItem* a = box(first);
   BoxItem* b = box(second);
   if (a == nullptr || b == nullptr || a == b) return;
@@ -107,7 +111,8 @@ void CanvasScene::mark(const Items& selected) {
 void CanvasScene::preview(const Items& items, QPointF offset) {
   for (const std::string& name : items) {
     const auto at = layout_.find(name);
-    if (BoxItem* item = box(name); item != nullptr && at != layout_.end()) item->moveTo(QPointF(at->second.x, at->second.y) + offset);
+    if (BoxItem* item = box(name); item != nullptr && at != layout_.end())
+      item->moveTo(QPointF(at->second.x, at->second.y) + offset);
   }
 }
 

@@ -65,9 +65,11 @@ void SelectTool::release(const CanvasPointer& pointer) {
   if (ended == Gesture::Drag) {
     const Items items = workspace_.selection.items();
     if (!offset_.isNull()) {
-      workspace_.document.edit(QObject::tr("Move"), [&](Project& project) { moveItems(project, items, offset_.x(), offset_.y()); });
+      workspace_.document.edit(QObject::tr("Move"),
+                               [&](Project& project) { moveItems(project, items, offset_.x(), offset_.y()); });
     }
-  } else if (ended == Gesture::Press && (pointer.modifiers & (Qt::ShiftModifier | Qt::ControlModifier)) == 0 && !pointer.item.empty()) {
+  } else if (ended == Gesture::Press && (pointer.modifiers & (Qt::ShiftModifier | Qt::ControlModifier)) == 0 &&
+             !pointer.item.empty()) {
     workspace_.selection.setItems({pointer.item});  // a click inside a selection of many picks one
   }
   band_ = {};
@@ -122,11 +124,12 @@ bool LinkTool::cancel() {
 void LinkTool::finish(const std::string& second) {
   const std::string first = std::exchange(first_, {});
   std::string key;
-  workspace_.document.edit(QObject::tr("Link %1 and %2").arg(QString::fromStdString(first), QString::fromStdString(second)), [&](Project& project) {
-    auto connected = connectItems(project, first, second);
-    if (connected) key = *connected;
-    else workspace_.messages.showError(connected.error());
-  });
+  workspace_.document.edit(QObject::tr("Link %1 and %2").arg(QString::fromStdString(first), QString::fromStdString(second)),
+                           [&](Project& project) {
+                             auto connected = connectItems(project, first, second);
+                             if (connected) key = *connected;
+                             else workspace_.messages.showError(connected.error());
+                           });
   if (!key.empty()) workspace_.selection.setItems({key});
 }
 

@@ -17,7 +17,8 @@ constexpr CanvasSize kMachineSize{kMachineWidth, kMachineHeight}, kSwitchSize{kS
 
 }  // namespace
 
-ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* parent) : QObject(parent), workspace_(workspace), canvas_(canvas) {
+ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* parent)
+    : QObject(parent), workspace_(workspace), canvas_(canvas) {
   newMachine = add(QStringLiteral("newMachine"), tr("New machine"), {QKeySequence(Qt::Key_N)}, [this] {
     edit(tr("Add a machine"), [this](Project& project) -> Result<Items> {
       auto name = addMachine(project, machine_.type, machine_.count, cornerOf(canvas_.insertionPoint(), kMachineSize));
@@ -25,19 +26,23 @@ ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* pa
       return Items{*name};
     });
   });
-  newSwitch = add(QStringLiteral("newSwitch"), tr("New switch"), {QKeySequence(Qt::Key_S)}, [this] { insertText(QStringLiteral("switch"), canvas_.insertionPoint()); });
-  linkTool = add(QStringLiteral("linkTool"), tr("Link"), {QKeySequence(Qt::Key_L)}, [this] { canvas_.setTool(linkTool->isChecked() ? Canvas::Tool::Link : Canvas::Tool::Select); });
+  newSwitch = add(QStringLiteral("newSwitch"), tr("New switch"), {QKeySequence(Qt::Key_S)},
+                  [this] { insertText(QStringLiteral("switch"), canvas_.insertionPoint()); });
+  linkTool = add(QStringLiteral("linkTool"), tr("Link"), {QKeySequence(Qt::Key_L)},
+                 [this] { canvas_.setTool(linkTool->isChecked() ? Canvas::Tool::Link : Canvas::Tool::Select); });
   linkTool->setCheckable(true);
   duplicate = add(QStringLiteral("duplicateItems"), tr("Duplicate"), {QKeySequence(Qt::CTRL | Qt::Key_D)}, [this] {
     edit(tr("Duplicate"), [this](Project& project) { return gui::duplicate(project, workspace_.selection.items()); });
   });
-  remove = add(QStringLiteral("removeItems"), tr("Delete"), {QKeySequence(Qt::Key_Delete), QKeySequence(Qt::Key_Backspace)}, [this] { removeSelection(tr("Delete")); });
+  remove = add(QStringLiteral("removeItems"), tr("Delete"), {QKeySequence(Qt::Key_Delete), QKeySequence(Qt::Key_Backspace)},
+               [this] { removeSelection(tr("Delete")); });
   copy = add(QStringLiteral("copyItems"), tr("Copy"), {QKeySequence(Qt::CTRL | Qt::Key_C)}, [this] { copySelection(); });
   cut = add(QStringLiteral("cutItems"), tr("Cut"), {QKeySequence(Qt::CTRL | Qt::Key_X)}, [this] {
     copySelection();
     removeSelection(tr("Cut"));
   });
-  paste = add(QStringLiteral("pasteItems"), tr("Paste"), {QKeySequence(Qt::CTRL | Qt::Key_V)}, [this] { insertText(QGuiApplication::clipboard()->text(), canvas_.insertionPoint()); });
+  paste = add(QStringLiteral("pasteItems"), tr("Paste"), {QKeySequence(Qt::CTRL | Qt::Key_V)},
+              [this] { insertText(QGuiApplication::clipboard()->text(), canvas_.insertionPoint()); });
   selectAll = add(QStringLiteral("selectAllItems"), tr("Select all"), {QKeySequence(Qt::CTRL | Qt::Key_A)},
                   [this] { workspace_.selection.setItems(allItems(workspace_.document.project().cluster)); });
   rename = add(QStringLiteral("renameItem"), tr("Rename"), {QKeySequence(Qt::Key_F2)}, [this] {
@@ -51,9 +56,12 @@ ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* pa
     canvas_.fit();
   });
   fit = add(QStringLiteral("fitView"), tr("Fit"), {QKeySequence(Qt::Key_F)}, [this] { canvas_.fit(); });
-  fullSize = add(QStringLiteral("fullSize"), tr("100 %"), {QKeySequence(Qt::CTRL | Qt::Key_0)}, [this] { canvas_.zoomTo(1, canvas_.viewport()->rect().center()); });
-  zoomIn = add(QStringLiteral("zoomIn"), tr("Zoom in"), {QKeySequence(Qt::CTRL | Qt::Key_Plus), QKeySequence(Qt::CTRL | Qt::Key_Equal)}, [this] { canvas_.zoomBy(1.25); });
-  zoomOut = add(QStringLiteral("zoomOut"), tr("Zoom out"), {QKeySequence(Qt::CTRL | Qt::Key_Minus)}, [this] { canvas_.zoomBy(0.8); });
+  fullSize = add(QStringLiteral("fullSize"), tr("100 %"), {QKeySequence(Qt::CTRL | Qt::Key_0)},
+                 [this] { canvas_.zoomTo(1, canvas_.viewport()->rect().center()); });
+  zoomIn = add(QStringLiteral("zoomIn"), tr("Zoom in"),
+               {QKeySequence(Qt::CTRL | Qt::Key_Plus), QKeySequence(Qt::CTRL | Qt::Key_Equal)}, [this] { canvas_.zoomBy(1.25); });
+  zoomOut =
+      add(QStringLiteral("zoomOut"), tr("Zoom out"), {QKeySequence(Qt::CTRL | Qt::Key_Minus)}, [this] { canvas_.zoomBy(0.8); });
 
   connect(&canvas_, &Canvas::dropped, this, &ClusterActions::insertText);
   connect(&canvas_, &Canvas::toolChanged, this, [this](Canvas::Tool tool) { linkTool->setChecked(tool == Canvas::Tool::Link); });
@@ -64,7 +72,8 @@ ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* pa
   refresh();
 }
 
-QAction* ClusterActions::add(const QString& name, const QString& text, std::initializer_list<QKeySequence> keys, const std::function<void()>& run) {
+QAction* ClusterActions::add(const QString& name, const QString& text, std::initializer_list<QKeySequence> keys,
+                             const std::function<void()>& run) {
   auto* action = new QAction(text, this);
   action->setObjectName(name);
   action->setShortcuts(QList<QKeySequence>(keys));
@@ -76,8 +85,15 @@ QAction* ClusterActions::add(const QString& name, const QString& text, std::init
 }
 
 void ClusterActions::refreshIcons(const QPalette& palette) {
-  for (const auto& [action, name] : {std::pair{newMachine, "machine"}, {newSwitch, "switch"}, {linkTool, "link"}, {duplicate, "duplicate"}, {remove, "delete"},
-                                     {arrange, "arrange"}, {fit, "fit"}, {zoomIn, "zoom-in"}, {zoomOut, "zoom-out"}}) {
+  for (const auto& [action, name] : {std::pair{newMachine, "machine"},
+                                     {newSwitch, "switch"},
+                                     {linkTool, "link"},
+                                     {duplicate, "duplicate"},
+                                     {remove, "delete"},
+                                     {arrange, "arrange"},
+                                     {fit, "fit"},
+                                     {zoomIn, "zoom-in"},
+                                     {zoomOut, "zoom-out"}}) {
     action->setIcon(icon(name, palette));
   }
 }
@@ -108,9 +124,12 @@ void ClusterActions::edit(const QString& text, const std::function<Result<Items>
 
 void ClusterActions::insertText(const QString& words, CanvasPoint at) {
   const std::string given = words.trimmed().toStdString();
-  if (given == "switch") return edit(tr("Add a switch"), [&](Project& project) -> Result<Items> { return Items{addSwitch(project, cornerOf(at, kSwitchSize))}; });
+  if (given == "switch")
+    return edit(tr("Add a switch"),
+                [&](Project& project) -> Result<Items> { return Items{addSwitch(project, cornerOf(at, kSwitchSize))}; });
   const bool isDevices = given.find_first_of(":{") == std::string::npos && !given.empty() && given.size() < 200;
-  if (!isDevices) return edit(tr("Paste"), [&](Project& project) { return pasteText(project, given, cornerOf(at, kMachineSize)); });
+  if (!isDevices)
+    return edit(tr("Paste"), [&](Project& project) { return pasteText(project, given, cornerOf(at, kMachineSize)); });
   edit(tr("Add a machine"), [&](Project& project) -> Result<Items> {
     const auto groups = parseDevices(given);
     if (!groups) return groups.error();
@@ -126,7 +145,10 @@ void ClusterActions::insertText(const QString& words, CanvasPoint at) {
   });
 }
 
-void ClusterActions::copySelection() { QGuiApplication::clipboard()->setText(QString::fromStdString(copyText(workspace_.document.project(), workspace_.selection.items()))); }
+void ClusterActions::copySelection() {
+  QGuiApplication::clipboard()->setText(
+      QString::fromStdString(copyText(workspace_.document.project(), workspace_.selection.items())));
+}
 
 void ClusterActions::removeSelection(const QString& text) {
   const Items items = workspace_.selection.items();

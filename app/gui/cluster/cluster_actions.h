@@ -38,14 +38,16 @@ class ClusterActions final : public QObject {
   void setMachine(DeviceGroup machine);
   [[nodiscard]] const DeviceGroup& machine() const { return machine_; }
 
-  /// Puts a text on the canvas with its middle at `at`, or near it: "switch", devices as in "8 x A100-80-SXM", a shorthand or copied machines. What cannot be read is a message.
+  /// Puts a text on the canvas with its middle at `at`, or near it: "switch", devices as in "8 x A100-80-SXM", a shorthand or
+  /// copied machines. What cannot be read is a message.
   void insertText(const QString& text, CanvasPoint at);
   /// The tools for what lies under the pointer: the selection, or the empty canvas.
   void fillMenu(QMenu& menu) const;
   void refreshIcons(const QPalette& palette);
 
  private:
-  QAction* add(const QString& name, const QString& text, std::initializer_list<QKeySequence> keys, const std::function<void()>& run);
+  QAction* add(const QString& name, const QString& text, std::initializer_list<QKeySequence> keys,
+               const std::function<void()>& run);
   /// One undo step; what it gives is selected, an error is shown.
   void edit(const QString& text, const std::function<Result<Items>(Project&)>& change);
   void copySelection();

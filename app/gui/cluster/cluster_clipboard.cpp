@@ -111,7 +111,8 @@ Result<Items> insert(Project& project, Project part, CanvasPoint wished) {
     }
     cluster.nodes.push_back(std::move(node));
   }
-  for (const Link& link : part.cluster.links) cluster.links.push_back({link.first + firstNode, link.second + firstNode, link.spec});
+  for (const Link& link : part.cluster.links)
+    cluster.links.push_back({link.first + firstNode, link.second + firstNode, link.spec});
   const std::size_t firstSwitch = cluster.switches.size();
   for (Switch& s : part.cluster.switches) {
     take(s.name);
@@ -143,7 +144,8 @@ std::string copyText(const Project& project, const Items& items) {
 
 Result<Items> pasteText(Project& project, const std::string& text, CanvasPoint wished) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string::npos) return invalidInput("clipboard", "is empty", "copy machines, or a text such as 2x8:A100-80-SXM");
+  if (start == std::string::npos)
+    return invalidInput("clipboard", "is empty", "copy machines, or a text such as 2x8:A100-80-SXM");
   const std::string trimmed = text.substr(start, text.find_last_not_of(" \t\r\n") - start + 1);
   if (trimmed.front() != '{') {
     auto cluster = parseClusterShorthand(trimmed);

@@ -19,7 +19,9 @@ auto* byName(T& list, const std::string& name) {
   return found == list.end() ? nullptr : &*found;
 }
 
-bool isTaken(const Cluster& cluster, const std::string& name) { return findMachine(cluster, name) != nullptr || findSwitch(cluster, name) != nullptr; }
+bool isTaken(const Cluster& cluster, const std::string& name) {
+  return findMachine(cluster, name) != nullptr || findSwitch(cluster, name) != nullptr;
+}
 
 int indexOf(const Cluster& cluster, const std::string& node) {
   const auto found = std::ranges::find(cluster.nodes, node, &Node::name);
@@ -27,7 +29,8 @@ int indexOf(const Cluster& cluster, const std::string& node) {
 }
 
 Link* findLink(Cluster& cluster, int a, int b) {
-  const auto found = std::ranges::find_if(cluster.links, [&](const Link& l) { return (l.first == a && l.second == b) || (l.first == b && l.second == a); });
+  const auto found = std::ranges::find_if(
+      cluster.links, [&](const Link& l) { return (l.first == a && l.second == b) || (l.first == b && l.second == a); });
   return found == cluster.links.end() ? nullptr : &*found;
 }
 
@@ -36,7 +39,8 @@ Link* findLink(Cluster& cluster, int a, int b) {
 std::string connectionKey(const std::string& first, const std::string& second) { return first + "|" + second; }
 
 std::string linkKey(const Cluster& cluster, const Link& link) {
-  return connectionKey(cluster.nodes[static_cast<std::size_t>(link.first)].name, cluster.nodes[static_cast<std::size_t>(link.second)].name);
+  return connectionKey(cluster.nodes[static_cast<std::size_t>(link.first)].name,
+                       cluster.nodes[static_cast<std::size_t>(link.second)].name);
 }
 
 Node* findMachine(Cluster& cluster, const std::string& name) { return byName(cluster.nodes, name); }
@@ -103,7 +107,9 @@ void removeItems(Project& project, const Items& items) {
            items.contains(cluster.nodes[static_cast<std::size_t>(link.second)].name);
   });
   for (Switch& s : cluster.switches) {
-    std::erase_if(s.members, [&](const std::string& member) { return items.contains(member) || items.contains(connectionKey(s.name, member)); });
+    std::erase_if(s.members, [&](const std::string& member) {
+      return items.contains(member) || items.contains(connectionKey(s.name, member));
+    });
   }
   std::erase_if(cluster.switches, [&](const Switch& s) { return items.contains(s.name); });
   std::vector<int> indexAfter(cluster.nodes.size(), -1);
@@ -126,7 +132,8 @@ Result<void> rename(Project& project, const std::string& from, const std::string
   if (to.empty() || to.find_first_of("/|") != std::string::npos) {
     return invalidInput(from, fmt::format("\"{}\" is not a usable name", to), "use a name without / and |");
   }
-  if (isTaken(cluster, to)) return invalidInput(from, fmt::format("\"{}\" is the name of another machine or switch", to), "use a name that differs");
+  if (isTaken(cluster, to))
+    return invalidInput(from, fmt::format("\"{}\" is the name of another machine or switch", to), "use a name that differs");
   if (Node* node = findMachine(cluster, from)) node->name = to;
   else findSwitch(cluster, from)->name = to;
   for (Switch& s : cluster.switches) std::ranges::replace(s.members, from, to);
@@ -147,7 +154,8 @@ Result<std::string> connectItems(Project& project, const std::string& first, con
   if (hub == nullptr) hub = findSwitch(cluster, second);
   if (hub != nullptr) {
     const Switch* other = findSwitch(cluster, member);
-    if (other != nullptr && std::ranges::find(other->members, hub->name) != other->members.end()) return connectionKey(other->name, hub->name);
+    if (other != nullptr && std::ranges::find(other->members, hub->name) != other->members.end())
+      return connectionKey(other->name, hub->name);
     if (std::ranges::find(hub->members, member) == hub->members.end()) hub->members.push_back(member);
     return connectionKey(hub->name, member);
   }

@@ -41,7 +41,8 @@ std::string addSwitch(Project& project, CanvasPoint wished);
 void removeItems(Project& project, const Items& items);
 [[nodiscard]] Result<void> rename(Project& project, const std::string& from, const std::string& to);
 
-/// Links two machines, or makes a machine or switch a member of a switch. Gives the connection's key. Connected already: no change.
+/// Links two machines, or makes a machine or switch a member of a switch. Gives the connection's key. Connected already: no
+/// change.
 [[nodiscard]] Result<std::string> connectItems(Project& project, const std::string& first, const std::string& second);
 /// The drawn link of two unlike machines becomes this, and is drawn if there was none.
 void setLink(Project& project, const std::string& first, const std::string& second, LinkSpec spec);

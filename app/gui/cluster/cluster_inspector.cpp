@@ -12,7 +12,12 @@
 namespace evenkeel::gui {
 
 ClusterInspector::ClusterInspector(Workspace& workspace, QWidget* parent)
-    : QScrollArea(parent), workspace_(workspace), title_(new QLabel), hint_(new QLabel), machines_(new MachineForm(workspace)), connections_(new ConnectionForm(workspace)),
+    : QScrollArea(parent),
+      workspace_(workspace),
+      title_(new QLabel),
+      hint_(new QLabel),
+      machines_(new MachineForm(workspace)),
+      connections_(new ConnectionForm(workspace)),
       switches_(new SwitchForm(workspace)) {
   setObjectName(QStringLiteral("clusterInspector"));
   setFrameShape(QFrame::NoFrame);
@@ -53,8 +58,9 @@ void ClusterInspector::refresh() {
   if (links > 0) parts << (links == 1 ? tr("1 link") : tr("%1 links").arg(links));
   if (ports > 0) parts << (ports == 1 ? tr("1 port") : tr("%1 ports").arg(ports));
   title_->setText(parts.isEmpty() ? tr("Nothing is selected") : parts.join(QStringLiteral(", ")));
-  hint_->setText(cluster.nodes.empty() ? tr("Machines that you draw show their devices, links and SSH access here.")
-                                       : tr("Click a machine, switch or link to see and change it; drag a frame or press Ctrl+A for many."));
+  hint_->setText(cluster.nodes.empty()
+                     ? tr("Machines that you draw show their devices, links and SSH access here.")
+                     : tr("Click a machine, switch or link to see and change it; drag a frame or press Ctrl+A for many."));
   hint_->setVisible(parts.isEmpty());
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/cluster/cluster_page.h"
 
-#include <QCoreApplication>
 #include <QDropEvent>
 #include <QEvent>
 #include <QGridLayout>
@@ -32,7 +31,8 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr const char* kDemo = "1x2:cpu@0.5,1x2:cpu@0.25";  // two unlike machines that this computer can play
-constexpr int kLeftWidth = 236, kEmptyWidth = 420;
+constexpr int kLeftWidth = 250, kEmptyWidth = 420;
+constexpr int kMostInLegend = 5;
 
 QLabel* heading(const QString& words) {
   auto* label = new QLabel(words);
@@ -46,7 +46,10 @@ QLabel* heading(const QString& words) {
 }  // namespace
 
 ClusterPage::ClusterPage(Workspace& workspace, QWidget* parent)
-    : Page(workspace, parent), canvas_(new Canvas(workspace)), actions_(new ClusterActions(workspace, *canvas_, this)), inspector_(new ClusterInspector(workspace)) {
+    : Page(workspace, parent),
+      canvas_(new Canvas(workspace)),
+      actions_(new ClusterActions(workspace, *canvas_, this)),
+      inspector_(new ClusterInspector(workspace)) {
   setObjectName(QStringLiteral("clusterPage"));
   auto* tabs = new QTabWidget;
   tabs->setObjectName(QStringLiteral("clusterTabs"));
@@ -82,7 +85,8 @@ QWidget* ClusterPage::inspector() { return inspector_; }
 
 QWidget* ClusterPage::makeLeft() {
   auto* palette = new MachinePalette;
-  connect(palette, &MachinePalette::chosen, this, [this](const QString& words) { actions_->insertText(words, canvas_->insertionPoint()); });
+  connect(palette, &MachinePalette::chosen, this,
+          [this](const QString& words) { actions_->insertText(words, canvas_->insertionPoint()); });
   connect(palette, &MachinePalette::machineChanged, actions_, &ClusterActions::setMachine);
   auto* outline = new QWidget;
   auto* column = new QVBoxLayout(outline);
@@ -124,14 +128,20 @@ QWidget* ClusterPage::makeToolBar() {
   bar->addWidget(zoom);
   bar->addActions({actions_->zoomOut, actions_->zoomIn, actions_->fit});
   for (QAction* action : {actions_->duplicate, actions_->remove, actions_->zoomOut, actions_->zoomIn, actions_->fit}) {
-    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action)))
+      button->setToolButtonStyle(Qt::ToolButtonIconOnly);
   }
   return bar;
 }
 
 QWidget* ClusterPage::makeDrawing() {
   empty_ = new EmptyState(tr("No machines yet"), tr("Drag a machine here, press N, or paste 2x8:A100-80-SXM"),
-                          {{tr("New machine"), [this] { actions_->newMachine->trigger(); canvas_->setFocus(); }}, {tr("Start from the demo"), [this] {
+                          {{tr("New machine"),
+                            [this] {
+                              actions_->newMachine->trigger();
+                              canvas_->setFocus();
+                            }},
+                           {tr("Start from the demo"), [this] {
                               actions_->insertText(QString::fromLatin1(kDemo), canvas_->insertionPoint());
                               workspace_.selection.clear();
                               canvas_->setFocus();
@@ -147,8 +157,11 @@ QWidget* ClusterPage::makeDrawing() {
   problemText_->setObjectName(QStringLiteral("clusterProblemText"));
   problemText_->setWordWrap(true);
   problemText_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  problemFix_ = new QPushButton(tr("Show"));
-  connect(problemFix_, &QPushButton::clicked, this, [this] {
+  join_ = new QPushButton;
+  join_->setObjectName(QStringLiteral("joinUnreached"));
+  connect(join_, &QPushButton::clicked, this, &ClusterPage::joinUnreached);
+  auto* show = new QPushButton(tr("Show"));
+  connect(show, &QPushButton::clicked, this, [this] {
     const auto problems = clusterProblems(workspace_.document.project().cluster);
     if (problems.empty()) return;
     workspace_.selection.setItems({problems.front().item});
@@ -157,7 +170,14 @@ QWidget* ClusterPage::makeDrawing() {
   auto* line = new QHBoxLayout(problem_);
   line->setContentsMargins(12, 4, 8, 4);
   line->addWidget(problemText_, 1);
-  line->addWidget(problemFix_);
+  line->addWidget(join_);
+  line->addWidget(show);
+  legend_ = new QLabel;  // names the colours, also where cards are too small for text
+  legend_->setObjectName(QStringLiteral("clusterLegend"));
+  legend_->setAccessibleName(tr("Device types of the drawing"));
+  legend_->setAttribute(Qt::WA_TransparentForMouseEvents);
+  legend_->setWordWrap(true);
+  legend_->setContentsMargins(12, 4, 12, 4);
 
   auto* drawing = new QWidget;
   auto* layout = new QGridLayout(drawing);
@@ -166,6 +186,7 @@ QWidget* ClusterPage::makeDrawing() {
   layout->addWidget(makeToolBar(), 0, 0);
   layout->addWidget(canvas_, 1, 0);
   layout->addWidget(empty_, 1, 0, Qt::AlignCenter);
+  layout->addWidget(legend_, 1, 0, Qt::AlignBottom);
   layout->addWidget(problem_, 2, 0);
   layout->setRowStretch(1, 1);
   return drawing;
@@ -176,11 +197,14 @@ QWidget* ClusterPage::makeMatrix() {
   view->setObjectName(QStringLiteral("bandwidthMatrix"));
   view->setAccessibleName(tr("Bandwidth between machines in GB/s"));
   view->setModel(new MatrixModel(workspace_.document, view));
-  view->horizontalHeader()->setDefaultSectionSize(86);
+  view->horizontalHeader()->setDefaultSectionSize(108);
   view->verticalHeader()->setDefaultSectionSize(26);
+  view->verticalHeader()->setTextElideMode(Qt::ElideMiddle);
+  view->verticalHeader()->setMaximumWidth(160);
   view->setFrameShape(QFrame::NoFrame);
-  auto* hint = new QLabel(tr("GB/s that one flow gets between two machines, inside a machine on the diagonal. Bold: a drawn link. "
-                             "Write a number to draw one, erase it to remove it."));
+  auto* hint =
+      new QLabel(tr("GB/s that one flow gets between two machines, inside a machine on the diagonal. Bold: a drawn link. "
+                    "Write a number to draw one, erase it to remove it."));
   hint->setWordWrap(true);
   hint->setContentsMargins(12, 8, 12, 8);
   hint->setForegroundRole(QPalette::PlaceholderText);
@@ -199,14 +223,50 @@ void ClusterPage::refresh() {
   // What is gone cannot stay selected.
   const Items existing = allItems(cluster);
   Items selected = workspace_.selection.items();
-  if (std::erase_if(selected, [&](const std::string& item) { return !existing.contains(item); }) > 0) workspace_.selection.setItems(std::move(selected));
+  if (std::erase_if(selected, [&](const std::string& item) { return !existing.contains(item); }) > 0)
+    workspace_.selection.setItems(std::move(selected));
+  showLegend();
   showProblem();
 }
 
+void ClusterPage::showLegend() {
+  const Cluster& cluster = workspace_.document.project().cluster;
+  std::vector<int> counts(cluster.deviceTypes.size());
+  for (const Node& node : cluster.nodes) {
+    for (const Device& device : node.devices) ++counts[static_cast<std::size_t>(device.type)];
+  }
+  QStringList entries;
+  for (std::size_t type = 0; type < counts.size(); ++type) {
+    if (counts[type] == 0) continue;
+    entries << QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2&nbsp;×&nbsp;%3")
+                   .arg(deviceColour(static_cast<int>(type)).name())
+                   .arg(counts[type])
+                   .arg(text(cluster.deviceTypes[type].name).toHtmlEscaped());
+  }
+  legend_->setText(entries.mid(0, kMostInLegend).join(QStringLiteral(" &nbsp; ")) +
+                   (entries.size() > kMostInLegend ? tr(" and others") : QString()));
+  legend_->setVisible(!entries.isEmpty());
+}
+
+void ClusterPage::joinUnreached() {
+  workspace_.document.edit(tr("Join machines to a switch"), [](Project& project) {
+    for (const ClusterProblem& problem : clusterProblems(project.cluster)) {
+      if (findMachine(project.cluster, problem.item) != nullptr)
+        (void)connectItems(project, project.cluster.switches.front().name, problem.item);
+    }
+  });
+}
+
 void ClusterPage::showProblem() {
-  const auto problems = clusterProblems(workspace_.document.project().cluster);
+  const Cluster& cluster = workspace_.document.project().cluster;
+  const auto problems = clusterProblems(cluster);
   problem_->setVisible(!problems.empty());
   if (problems.empty()) return;
+  const auto unreached = std::ranges::count_if(
+      problems, [&](const ClusterProblem& problem) { return findMachine(cluster, problem.item) != nullptr; });
+  join_->setVisible(unreached > 0);
+  if (unreached > 0)
+    join_->setText((unreached == 1 ? tr("Join it to %1") : tr("Join all to %1")).arg(text(cluster.switches.front().name)));
   const QString more = problems.size() > 1 ? tr(" (and %1 more)").arg(problems.size() - 1) : QString();
   problemText_->setText(QStringLiteral("⚠  ") + text(problems.front().text) + more);
   QPalette warning = palette();
@@ -216,12 +276,13 @@ void ClusterPage::showProblem() {
 
 bool ClusterPage::eventFilter(QObject* watched, QEvent* event) {
   const QEvent::Type type = event->type();
-  if (watched != empty_ || (type != QEvent::DragEnter && type != QEvent::DragMove && type != QEvent::Drop)) return Page::eventFilter(watched, event);
+  if (watched != empty_ || (type != QEvent::DragEnter && type != QEvent::DragMove && type != QEvent::Drop))
+    return Page::eventFilter(watched, event);
   auto& drop = static_cast<QDropEvent&>(*event);  // the base of all three
-  const QPointF at = canvas_->viewport()->mapFrom(this, empty_->mapTo(this, drop.position()));
-  QDropEvent forwarded(at, drop.possibleActions(), drop.mimeData(), drop.buttons(), drop.modifiers(), QEvent::Drop);
-  if (type == QEvent::Drop) QCoreApplication::sendEvent(canvas_->viewport(), &forwarded);
+  if (!Canvas::takes(*drop.mimeData())) return false;
   drop.acceptProposedAction();
+  if (type == QEvent::Drop)
+    canvas_->take(*drop.mimeData(), canvas_->viewport()->mapFrom(this, empty_->mapTo(this, drop.position().toPoint())));
   return true;
 }
 

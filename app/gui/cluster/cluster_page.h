@@ -34,13 +34,16 @@ class ClusterPage final : public Page {
   QWidget* makeToolBar();
   void refresh();
   void showProblem();
+  void showLegend();
+  void joinUnreached();
 
   Canvas* canvas_;
   ClusterActions* actions_;
   QWidget* empty_ = nullptr;
   QWidget* problem_ = nullptr;
   QLabel* problemText_ = nullptr;
-  QPushButton* problemFix_ = nullptr;
+  QPushButton* join_ = nullptr;
+  QLabel* legend_ = nullptr;
   QPointer<QWidget> inspector_;
 };
 

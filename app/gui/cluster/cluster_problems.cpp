@@ -17,12 +17,17 @@ std::vector<ClusterProblem> clusterProblems(const Cluster& cluster) {
   }
   if (!cluster.switches.empty()) {
     for (const Node& node : cluster.nodes) {
-      if (!reached.contains(node.name)) problems.push_back({node.name, fmt::format("{} is joined to no switch and no link: planners take the slower NIC of both ends.", node.name)});
+      if (!reached.contains(node.name))
+        problems.push_back(
+            {node.name,
+             fmt::format("{} is joined to no switch and no link: planners take the slower NIC of both ends.", node.name)});
     }
   }
   for (const Switch& s : cluster.switches) {
     const std::size_t ports = s.members.size() + (reached.contains(s.name) ? 1 : 0);
-    if (ports < 2) problems.push_back({s.name, fmt::format("{} joins {} and so changes nothing.", s.name, ports == 0 ? "no machine" : "only one")});
+    if (ports < 2)
+      problems.push_back(
+          {s.name, fmt::format("{} joins {} and so changes nothing.", s.name, ports == 0 ? "no machine" : "only one")});
   }
   return problems;
 }

@@ -39,7 +39,9 @@ QLabel* heading(const QString& words) {
 }  // namespace
 
 ConnectionForm::ConnectionForm(Workspace& workspace, QWidget* parent)
-    : QWidget(parent), workspace_(workspace), bandwidth_(new NumberField(QStringLiteral("linkBandwidth"), tr("Bandwidth of the link"), tr("GB/s"), kLeastGbs, kMost)),
+    : QWidget(parent),
+      workspace_(workspace),
+      bandwidth_(new NumberField(QStringLiteral("linkBandwidth"), tr("Bandwidth of the link"), tr("GB/s"), kLeastGbs, kMost)),
       latency_(new NumberField(QStringLiteral("linkLatency"), tr("Latency of the link"), tr("µs"), 0, kMost)) {
   auto* form = formOf(this);
   form->addRow(heading(tr("Link")));
@@ -47,10 +49,14 @@ ConnectionForm::ConnectionForm(Workspace& workspace, QWidget* parent)
   form->addRow(tr("Latency"), latency_);
   bandwidth_->setSource(tr("What one flow gets in each direction; it overrides NICs and switches between the two machines"));
   connect(bandwidth_, &NumberField::edited, this, [this](double value) {
-    workspace_.document.edit(tr("Change link bandwidth"), [&](Project& project) { changeLinks(project, items_, [&](Link& link) { link.spec.bandwidth = fromGbs(value); }); });
+    workspace_.document.edit(tr("Change link bandwidth"), [&](Project& project) {
+      changeLinks(project, items_, [&](Link& link) { link.spec.bandwidth = fromGbs(value); });
+    });
   });
   connect(latency_, &NumberField::edited, this, [this](double value) {
-    workspace_.document.edit(tr("Change link latency"), [&](Project& project) { changeLinks(project, items_, [&](Link& link) { link.spec.latency = fromMicroseconds(value); }); });
+    workspace_.document.edit(tr("Change link latency"), [&](Project& project) {
+      changeLinks(project, items_, [&](Link& link) { link.spec.latency = fromMicroseconds(value); });
+    });
   });
   hide();
 }
@@ -72,7 +78,9 @@ int ConnectionForm::show(const Items& items) {
 }
 
 SwitchForm::SwitchForm(Workspace& workspace, QWidget* parent)
-    : QWidget(parent), workspace_(workspace), name_(new TextField(QStringLiteral("switchName"), tr("Name of the switch"), {})),
+    : QWidget(parent),
+      workspace_(workspace),
+      name_(new TextField(QStringLiteral("switchName"), tr("Name of the switch"), {})),
       bandwidth_(new NumberField(QStringLiteral("switchBandwidth"), tr("Bandwidth of a port"), tr("GB/s"), kLeastGbs, kMost)),
       total_(new NumberField(QStringLiteral("switchTotal"), tr("Bandwidth of the whole switch"), tr("GB/s"), 0, kMost)),
       latency_(new NumberField(QStringLiteral("switchLatency"), tr("Latency of the switch"), tr("µs"), 0, kMost)) {
@@ -86,9 +94,12 @@ SwitchForm::SwitchForm(Workspace& workspace, QWidget* parent)
   const auto change = [this](const QString& what, const std::function<void(Switch&)>& apply) {
     workspace_.document.edit(what, [&](Project& project) { changeSwitches(project, items_, apply); });
   };
-  connect(bandwidth_, &NumberField::edited, this, [=](double value) { change(tr("Change switch bandwidth"), [&](Switch& s) { s.bandwidth = fromGbs(value); }); });
-  connect(total_, &NumberField::edited, this, [=](double value) { change(tr("Change switch bandwidth"), [&](Switch& s) { s.total = fromGbs(value); }); });
-  connect(latency_, &NumberField::edited, this, [=](double value) { change(tr("Change switch latency"), [&](Switch& s) { s.latency = fromMicroseconds(value); }); });
+  connect(bandwidth_, &NumberField::edited, this,
+          [=](double value) { change(tr("Change switch bandwidth"), [&](Switch& s) { s.bandwidth = fromGbs(value); }); });
+  connect(total_, &NumberField::edited, this,
+          [=](double value) { change(tr("Change switch bandwidth"), [&](Switch& s) { s.total = fromGbs(value); }); });
+  connect(latency_, &NumberField::edited, this,
+          [=](double value) { change(tr("Change switch latency"), [&](Switch& s) { s.latency = fromMicroseconds(value); }); });
   connect(name_, &TextField::edited, this, [this](const QString& to) {
     if (items_.size() != 1) return;
     const std::string from = *items_.begin();

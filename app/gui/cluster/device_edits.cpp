@@ -36,7 +36,8 @@ Result<DeviceGroup> parseGroup(const std::string& text) {
   const auto count = parseNumber<int>(text.substr(0, digits));
   rest = trimmed(rest);
   if (!count || *count < 1 || *count > kMaxDevices || rest.empty()) {
-    return invalidInput("devices", fmt::format("\"{}\" is no number of devices of a type", text.substr(0, 80)), "write for example 4 x A100-80-SXM + 4 x T4");
+    return invalidInput("devices", fmt::format("\"{}\" is no number of devices of a type", text.substr(0, 80)),
+                        "write for example 4 x A100-80-SXM + 4 x T4");
   }
   return DeviceGroup{rest, *count};
 }
@@ -56,7 +57,8 @@ std::vector<DeviceGroup> deviceGroups(const Cluster& cluster, const Node& node) 
 
 std::string devicesText(const Cluster& cluster, const Node& node) {
   std::string text;
-  for (const DeviceGroup& group : deviceGroups(cluster, node)) text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", group.count, group.type);
+  for (const DeviceGroup& group : deviceGroups(cluster, node))
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", group.count, group.type);
   return text;
 }
 
@@ -74,7 +76,20 @@ Result<std::vector<DeviceGroup>> parseDevices(const std::string& text) {
   return groups;
 }
 
-NodeLinks defaultLinks(const DeviceType& type) { return {type.intra, {type.nicBandwidth, fromMicroseconds(kNicLatencyUs)}, type.nicPerDevice}; }
+std::vector<DeviceGroup> resized(std::vector<DeviceGroup> groups, int count) {
+  int total = 0;
+  for (const DeviceGroup& group : groups) total += group.count;
+  while (groups.size() > 1 && total - groups.back().count >= count) {
+    total -= groups.back().count;
+    groups.pop_back();
+  }
+  groups.back().count += count - total;
+  return groups;
+}
+
+NodeLinks defaultLinks(const DeviceType& type) {
+  return {type.intra, {type.nicBandwidth, fromMicroseconds(kNicLatencyUs)}, type.nicPerDevice};
+}
 
 Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines, const std::vector<DeviceGroup>& groups) {
   if (groups.empty()) return invalidInput("devices", "are none", "a machine has at least one device");
@@ -85,14 +100,16 @@ Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines,
     auto type = typeIndex(after, group.type);
     if (!type) return std::move(type).error();
     count += group.count;
-    if (group.count < 1 || count > kMaxDevices) return invalidInput("devices", "are too many or too few", fmt::format("use 1 to {}", kMaxDevices));
+    if (group.count < 1 || count > kMaxDevices)
+      return invalidInput("devices", "are too many or too few", fmt::format("use 1 to {}", kMaxDevices));
     devices.insert(devices.end(), static_cast<std::size_t>(group.count), Device{*type, ""});
   }
   const DeviceType& type = after.deviceTypes[static_cast<std::size_t>(devices.front().type)];
   for (Node& node : after.nodes) {
     if (!machines.contains(node.name)) continue;
     if (!node.devices.empty()) {
-      const NodeLinks old = defaultLinks(after.deviceTypes[static_cast<std::size_t>(node.devices.front().type)]), fresh = defaultLinks(type);
+      const NodeLinks old = defaultLinks(after.deviceTypes[static_cast<std::size_t>(node.devices.front().type)]),
+                      fresh = defaultLinks(type);
       if (node.intra == old.intra) node.intra = fresh.intra;
       if (node.nic == old.nic && node.nicPerDevice == old.nicPerDevice) {
         node.nic = fresh.nic;
@@ -106,7 +123,8 @@ Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines,
     }
     node.devices = std::move(slots);
   }
-  if (after.deviceCount() > kMaxDevices) return invalidInput("cluster", "would have too many devices", fmt::format("the limit is {}", kMaxDevices));
+  if (after.deviceCount() > kMaxDevices)
+    return invalidInput("cluster", "would have too many devices", fmt::format("the limit is {}", kMaxDevices));
   dropUnusedTypes(after);
   cluster = std::move(after);
   return {};

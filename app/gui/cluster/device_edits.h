@@ -24,6 +24,9 @@ struct DeviceGroup {
 /// The same read back: groups joined by +, with x or × after the count; no count: 1.
 [[nodiscard]] Result<std::vector<DeviceGroup>> parseDevices(const std::string& text);
 
+/// The same with this many devices: cut at the end, or with more of the last type.
+[[nodiscard]] std::vector<DeviceGroup> resized(std::vector<DeviceGroup> groups, int count);
+
 /// The links that a node has by its first device's type.
 struct NodeLinks {
   LinkSpec intra, nic;
@@ -33,7 +36,8 @@ struct NodeLinks {
 
 /// Gives the machines these devices. Links that were those of the old type become those of the new one; others stay.
 /// A refusal (unknown type, too many devices) changes nothing.
-[[nodiscard]] Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines, const std::vector<DeviceGroup>& groups);
+[[nodiscard]] Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines,
+                                      const std::vector<DeviceGroup>& groups);
 
 /// Forgets types of the catalogue that no device has. Types that a file defined stay: they exist nowhere else.
 void dropUnusedTypes(Cluster& cluster);

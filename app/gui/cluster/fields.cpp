@@ -10,7 +10,8 @@
 
 namespace evenkeel::gui {
 
-NumberField::NumberField(const QString& name, const QString& title, const QString& unit, double least, double most, QWidget* parent)
+NumberField::NumberField(const QString& name, const QString& title, const QString& unit, double least, double most,
+                         QWidget* parent)
     : QWidget(parent), title_(title), least_(least), most_(most), edit_(new QLineEdit), reset_(new QToolButton) {
   edit_->setObjectName(name);
   edit_->setAccessibleName(title);
@@ -54,11 +55,13 @@ void NumberField::finish() {
   if (!edit_->isModified()) return;
   edit_->setModified(false);
   const auto number = parseNumber<double>(edit_->text().trimmed().toStdString());
-  if (number && *number >= least_ && *number <= most_ && (!value_ || numberText(*value_) != numberText(*number))) emit edited(*number);
+  if (number && *number >= least_ && *number <= most_ && (!value_ || numberText(*value_) != numberText(*number)))
+    emit edited(*number);
   else edit_->setText(value_ ? numberText(*value_) : QString());  // what cannot be is not kept
 }
 
-TextField::TextField(const QString& name, const QString& title, const QString& placeholder, QWidget* parent) : QLineEdit(parent), placeholder_(placeholder) {
+TextField::TextField(const QString& name, const QString& title, const QString& placeholder, QWidget* parent)
+    : QLineEdit(parent), placeholder_(placeholder) {
   setObjectName(name);
   setAccessibleName(title);
   connect(this, &QLineEdit::editingFinished, this, [this] {

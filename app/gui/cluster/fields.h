@@ -16,7 +16,8 @@ class NumberField final : public QWidget {
   Q_OBJECT
 
  public:
-  NumberField(const QString& name, const QString& title, const QString& unit, double least, double most, QWidget* parent = nullptr);
+  NumberField(const QString& name, const QString& title, const QString& unit, double least, double most,
+              QWidget* parent = nullptr);
   /// Nothing: they differ. isUnlike: at least one is not what its device type has.
   void setValue(std::optional<double> value, bool isUnlike = false);
   /// What the number means, or where the usual one comes from.

@@ -42,7 +42,8 @@ QString peakText(const DeviceType& type) {
   QStringList parts;
   for (const auto& [precision, peak] : type.peak) {
     const std::string_view word = name(precision);
-    parts << QStringLiteral("%1 %2").arg(numberText(tflops(peak) * type.speed), QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())));
+    parts << QStringLiteral("%1 %2").arg(numberText(tflops(peak) * type.speed),
+                                         QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())));
   }
   return parts.join(QStringLiteral(", ")) + QObject::tr(" Tflop/s dense");
 }
@@ -143,7 +144,8 @@ void MachineForm::addDevices(QFormLayout& form) {
   count->setSpecialValueText(tr("(mixed)"));
   count->setKeyboardTracking(false);
   form.addRow(tr("Count"), count);
-  auto* devices = new TextField(QStringLiteral("machineDevices"), tr("Devices in order"), QStringLiteral("4 x A100-80-SXM + 4 x T4"));
+  auto* devices =
+      new TextField(QStringLiteral("machineDevices"), tr("Devices in order"), QStringLiteral("4 x A100-80-SXM + 4 x T4"));
   devices->setToolTip(tr("Unlike devices in one machine, joined by +: 4 x A100-80-SXM + 4 x T4"));
   form.addRow(tr("Devices"), devices);
 
@@ -175,18 +177,20 @@ void MachineForm::addDevices(QFormLayout& form) {
   connect(count, &QSpinBox::valueChanged, this, [this](int wanted) {
     if (isRefreshing_ || wanted == 0) return;
     std::optional<Error> error;
-    workspace_.document.edit(tr("Change the number of devices"), [&](Project& project) {
-      Project after = project;
-      for (const std::string& item : items_) {
-        const Node* node = findMachine(after.cluster, item);
-        const std::string typeName = after.cluster.deviceTypes[static_cast<std::size_t>(node->devices.front().type)].name;
-        if (auto set = setDevices(after.cluster, {item}, {{typeName, wanted}}); !set) {
-          error = set.error();
-          return;
-        }
-      }
-      project = std::move(after);
-    }, QStringLiteral("count"));
+    workspace_.document.edit(
+        tr("Change the number of devices"),
+        [&](Project& project) {
+          Project after = project;
+          for (const std::string& item : items_) {
+            const Node* node = findMachine(after.cluster, item);
+            if (auto set = setDevices(after.cluster, {item}, resized(deviceGroups(after.cluster, *node), wanted)); !set) {
+              error = set.error();
+              return;
+            }
+          }
+          project = std::move(after);
+        },
+        QStringLiteral("count"));
     if (error) workspace_.messages.showError(*error);
   });
   connect(devices, &TextField::edited, this, [this](const QString& words) {
@@ -207,7 +211,8 @@ void MachineForm::addDevices(QFormLayout& form) {
     type->lineEdit()->setPlaceholderText(tr("(mixed)"));
     type->setToolTip(typeName && !typeName->empty() ? text(firstType(*nodes.front()).source) : QString());
     count->setValue(common(nodes, [](const Node& node) { return static_cast<int>(node.devices.size()); }).value_or(0));
-    devices->setValue(groups ? std::optional(text(devicesText(workspace_.document.project().cluster, *nodes.front()))) : std::nullopt);
+    devices->setValue(groups ? std::optional(text(devicesText(workspace_.document.project().cluster, *nodes.front())))
+                             : std::nullopt);
   });
 }
 
@@ -229,12 +234,15 @@ void MachineForm::addFigures(QFormLayout& form) {
   });
 }
 
-void MachineForm::addNumber(QFormLayout& form, const QString& name, const QString& title, const QString& unit, double least, const Get& get, const Set& set, const Get& usual, const char* figure) {
+void MachineForm::addNumber(QFormLayout& form, const QString& name, const QString& title, const QString& unit, double least,
+                            const Get& get, const Set& set, const Get& usual, const char* figure) {
   auto* field = new NumberField(name, title, unit, least, kMost);
   form.addRow(title, field);
-  connect(field, &NumberField::edited, this, [=, this](double value) { change(title.toLower(), [&](Node& node) { set(node, value); }); });
+  connect(field, &NumberField::edited, this,
+          [=, this](double value) { change(title.toLower(), [&](Node& node) { set(node, value); }); });
   connect(field, &NumberField::resetAsked, this, [=, this] {
-    change(title.toLower(), [&](Node& node) { set(node, usual(*findMachine(workspace_.document.project().cluster, node.name))); });
+    change(title.toLower(),
+           [&](Node& node) { set(node, usual(*findMachine(workspace_.document.project().cluster, node.name))); });
   });
   refreshers_.push_back([=, this](const Nodes& nodes) {
     const auto isUnlike = [&](const Node* node) { return numberText(get(*node)) != numberText(usual(*node)); };
@@ -246,15 +254,24 @@ void MachineForm::addNumber(QFormLayout& form, const QString& name, const QStrin
 void MachineForm::addLinks(QFormLayout& form) {
   form.addRow(section(tr("Inside, between two devices")));
   const auto usual = [this](const Node& node) { return defaultLinks(firstType(node)); };
-  addNumber(form, QStringLiteral("intraBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs, [](const Node& n) { return gbs(n.intra.bandwidth); },
-            [](Node& n, double value) { n.intra.bandwidth = fromGbs(value); }, [usual](const Node& n) { return gbs(usual(n).intra.bandwidth); }, "intra");
-  addNumber(form, QStringLiteral("intraLatency"), tr("Latency"), tr("µs"), 0, [](const Node& n) { return microseconds(n.intra.latency); },
-            [](Node& n, double value) { n.intra.latency = fromMicroseconds(value); }, [usual](const Node& n) { return microseconds(usual(n).intra.latency); }, "intra");
+  addNumber(
+      form, QStringLiteral("intraBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
+      [](const Node& n) { return gbs(n.intra.bandwidth); }, [](Node& n, double value) { n.intra.bandwidth = fromGbs(value); },
+      [usual](const Node& n) { return gbs(usual(n).intra.bandwidth); }, "intra");
+  addNumber(
+      form, QStringLiteral("intraLatency"), tr("Latency"), tr("µs"), 0,
+      [](const Node& n) { return microseconds(n.intra.latency); },
+      [](Node& n, double value) { n.intra.latency = fromMicroseconds(value); },
+      [usual](const Node& n) { return microseconds(usual(n).intra.latency); }, "intra");
   form.addRow(section(tr("NIC, to other machines")));
-  addNumber(form, QStringLiteral("nicBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs, [](const Node& n) { return gbs(n.nic.bandwidth); },
-            [](Node& n, double value) { n.nic.bandwidth = fromGbs(value); }, [usual](const Node& n) { return gbs(usual(n).nic.bandwidth); }, "nic");
-  addNumber(form, QStringLiteral("nicLatency"), tr("Latency"), tr("µs"), 0, [](const Node& n) { return microseconds(n.nic.latency); },
-            [](Node& n, double value) { n.nic.latency = fromMicroseconds(value); }, [usual](const Node& n) { return microseconds(usual(n).nic.latency); }, nullptr);
+  addNumber(
+      form, QStringLiteral("nicBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
+      [](const Node& n) { return gbs(n.nic.bandwidth); }, [](Node& n, double value) { n.nic.bandwidth = fromGbs(value); },
+      [usual](const Node& n) { return gbs(usual(n).nic.bandwidth); }, "nic");
+  addNumber(
+      form, QStringLiteral("nicLatency"), tr("Latency"), tr("µs"), 0, [](const Node& n) { return microseconds(n.nic.latency); },
+      [](Node& n, double value) { n.nic.latency = fromMicroseconds(value); },
+      [usual](const Node& n) { return microseconds(usual(n).nic.latency); }, nullptr);
   auto* each = new QCheckBox(tr("each device has its own"));
   each->setObjectName(QStringLiteral("nicPerDevice"));
   form.addRow(QString(), each);
@@ -269,7 +286,8 @@ void MachineForm::addLinks(QFormLayout& form) {
   });
 }
 
-void MachineForm::addSshText(QFormLayout& form, const QString& name, const QString& title, const QString& placeholder, std::string SshTarget::*member) {
+void MachineForm::addSshText(QFormLayout& form, const QString& name, const QString& title, const QString& placeholder,
+                             std::string SshTarget::*member) {
   auto* field = new TextField(name, title, placeholder);
   form.addRow(title, field);
   connect(field, &TextField::edited, this, [=, this](const QString& value) {
@@ -281,7 +299,8 @@ void MachineForm::addSshText(QFormLayout& form, const QString& name, const QStri
   refreshers_.push_back([=](const Nodes& nodes) {
     const auto value = common(nodes, [member](const Node& node) { return node.ssh.*member; });
     field->setValue(value ? std::optional(text(*value)) : std::nullopt);
-    if (member != &SshTarget::host) field->setEnabled(std::ranges::none_of(nodes, [](const Node* node) { return node->ssh.host.empty(); }));
+    if (member != &SshTarget::host)
+      field->setEnabled(std::ranges::none_of(nodes, [](const Node* node) { return node->ssh.host.empty(); }));
   });
 }
 
@@ -305,7 +324,9 @@ void MachineForm::addReach(QFormLayout& form) {
   });
   addSshText(form, QStringLiteral("sshIdentity"), tr("Key file"), tr("agent or default key"), &SshTarget::identity);
   form.addRow(section(tr("Cost")));
-  addNumber(form, QStringLiteral("pricePerHour"), tr("Price"), tr("per h"), 0, [](const Node& n) { return n.pricePerHour; }, [](Node& n, double value) { n.pricePerHour = value; }, {}, nullptr);
+  addNumber(
+      form, QStringLiteral("pricePerHour"), tr("Price"), tr("per h"), 0, [](const Node& n) { return n.pricePerHour; },
+      [](Node& n, double value) { n.pricePerHour = value; }, {}, nullptr);
 }
 
 }  // namespace evenkeel::gui

@@ -37,9 +37,12 @@ class MachineForm final : public QWidget {
   void addFigures(QFormLayout& form);
   void addLinks(QFormLayout& form);
   void addReach(QFormLayout& form);
-  /// A number of each machine; `usual`, if given, is what it has by its type, and `figure` the name of that in the catalogue's sources.
-  void addNumber(QFormLayout& form, const QString& name, const QString& title, const QString& unit, double least, const Get& get, const Set& set, const Get& usual, const char* figure);
-  void addSshText(QFormLayout& form, const QString& name, const QString& title, const QString& placeholder, std::string SshTarget::*member);
+  /// A number of each machine; `usual`, if given, is what it has by its type, and `figure` the name of that in the catalogue's
+  /// sources.
+  void addNumber(QFormLayout& form, const QString& name, const QString& title, const QString& unit, double least, const Get& get,
+                 const Set& set, const Get& usual, const char* figure);
+  void addSshText(QFormLayout& form, const QString& name, const QString& title, const QString& placeholder,
+                  std::string SshTarget::*member);
   void change(const QString& what, const std::function<void(Node&)>& change);
   void changeDevices(const std::vector<struct DeviceGroup>& groups);
   [[nodiscard]] const DeviceType& firstType(const Node& node) const;
@@ -50,7 +53,8 @@ class MachineForm final : public QWidget {
   bool isRefreshing_ = false;
 };
 
-/// Title, date and address of a figure's source, and whether someone has checked it; what the type says itself if it is not of the catalogue.
+/// Title, date and address of a figure's source, and whether someone has checked it; what the type says itself if it is not of
+/// the catalogue.
 [[nodiscard]] QString sourceText(const DeviceType& type, const char* figure);
 
 }  // namespace evenkeel::gui

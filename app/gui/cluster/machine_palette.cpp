@@ -26,9 +26,11 @@ constexpr const char* kSwitch = "switch";
 QString tipOf(const DeviceType& type) {
   double best = 0;
   for (const auto& [precision, peak] : type.peak) best = std::max(best, tflops(peak));
-  return QObject::tr("<b>%1</b> %2<br>%3 Tflop/s dense at best, %4, memory %5 GB/s<br>inside a machine %6 GB/s, NIC %7 GB/s%8<br><i>%9</i>")
-      .arg(text(type.name).toHtmlEscaped(), text(type.vendor).toHtmlEscaped(), numberText(best), bytesText(type.memory), numberText(gbs(type.memoryBandwidth)), numberText(gbs(type.intra.bandwidth)),
-           numberText(gbs(type.nicBandwidth)), type.nicPerDevice ? QObject::tr(" each") : QString(), text(type.source).toHtmlEscaped());
+  return QObject::
+      tr("<b>%1</b> %2<br>%3 Tflop/s dense at best, %4, memory %5 GB/s<br>inside a machine %6 GB/s, NIC %7 GB/s%8<br><i>%9</i>")
+          .arg(text(type.name).toHtmlEscaped(), text(type.vendor).toHtmlEscaped(), numberText(best), bytesText(type.memory),
+               numberText(gbs(type.memoryBandwidth)), numberText(gbs(type.intra.bandwidth)), numberText(gbs(type.nicBandwidth)),
+               type.nicPerDevice ? QObject::tr(" each") : QString(), text(type.source).toHtmlEscaped());
 }
 
 QList<QStandardItem*> row(const QString& name, const QString& detail, const QString& type, const QString& tip) {
@@ -51,7 +53,9 @@ PaletteModel::PaletteModel(QObject* parent) : QStandardItemModel(0, 2, parent) {
   const auto vendorItem = [&](const std::string& vendor) {
     QStandardItem*& item = vendors[vendor];
     if (item == nullptr) {
-      auto items = row(text(vendor), {}, {}, {});
+      QString title = text(vendor);
+      if (!title.isEmpty()) title[0] = title[0].toUpper();
+      auto items = row(title, {}, {}, {});
       item = items.front();
       appendRow(items);
     }
@@ -63,7 +67,8 @@ PaletteModel::PaletteModel(QObject* parent) : QStandardItemModel(0, 2, parent) {
   }
   sort(0);
   auto network = row(tr("Network"), {}, {}, {});
-  network.front()->appendRow(row(tr("Switch"), {}, QString::fromLatin1(kSwitch), tr("Joins machines: all its members reach each other at its bandwidth")));
+  network.front()->appendRow(row(tr("Switch"), {}, QString::fromLatin1(kSwitch),
+                                 tr("Joins machines: all its members reach each other at its bandwidth")));
   insertRow(0, network);
 }
 
@@ -83,7 +88,8 @@ QMimeData* PaletteModel::mimeData(const QModelIndexList& indexes) const {
   return data;
 }
 
-MachinePalette::MachinePalette(QWidget* parent) : QWidget(parent), view_(new QTreeView), counts_(new QButtonGroup(this)), custom_(new QSpinBox) {
+MachinePalette::MachinePalette(QWidget* parent)
+    : QWidget(parent), view_(new QTreeView), counts_(new QButtonGroup(this)), custom_(new QSpinBox) {
   setObjectName(QStringLiteral("machinePalette"));
   auto* filter = new QLineEdit;
   filter->setObjectName(QStringLiteral("paletteFilter"));

@@ -68,12 +68,14 @@ double MatrixModel::bandwidth(int row, int column) const {
 }
 
 const Link* MatrixModel::drawnLink(int row, int column) const {
-  const auto found = std::ranges::find_if(cluster().links, [&](const Link& l) { return std::minmax(l.first, l.second) == std::minmax(row, column); });
+  const auto found = std::ranges::find_if(
+      cluster().links, [&](const Link& l) { return std::minmax(l.first, l.second) == std::minmax(row, column); });
   return found == cluster().links.end() ? nullptr : &*found;
 }
 
 QString MatrixModel::wayOf(int row, int column) const {
-  const QString a = text(cluster().nodes[static_cast<std::size_t>(row)].name), b = text(cluster().nodes[static_cast<std::size_t>(column)].name);
+  const QString a = text(cluster().nodes[static_cast<std::size_t>(row)].name),
+                b = text(cluster().nodes[static_cast<std::size_t>(column)].name);
   if (row == column) return tr("Between two devices inside %1").arg(a);
   if (drawnLink(row, column) != nullptr) return tr("%1 to %2: the drawn link. Erase the number to take it away.").arg(a, b);
   return tr("%1 to %2: through switches or NICs. Write a number to draw a link.").arg(a, b);
@@ -110,7 +112,8 @@ QVariant MatrixModel::headerData(int section, Qt::Orientation, int role) const {
 }
 
 Qt::ItemFlags MatrixModel::flags(const QModelIndex& index) const {
-  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren : Qt::NoItemFlags;
+  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren
+                         : Qt::NoItemFlags;
 }
 
 bool MatrixModel::setData(const QModelIndex& index, const QVariant& value, int role) {
@@ -118,7 +121,8 @@ bool MatrixModel::setData(const QModelIndex& index, const QVariant& value, int r
   const QString written = value.toString().trimmed();
   if (written == data(index, Qt::EditRole).toString()) return false;
   const int row = index.row(), column = index.column();
-  const std::string a = cluster().nodes[static_cast<std::size_t>(row)].name, b = cluster().nodes[static_cast<std::size_t>(column)].name;
+  const std::string a = cluster().nodes[static_cast<std::size_t>(row)].name,
+                    b = cluster().nodes[static_cast<std::size_t>(column)].name;
   if (written.isEmpty()) {
     const Link* link = row == column ? nullptr : drawnLink(row, column);
     if (link == nullptr) return false;
@@ -127,7 +131,8 @@ bool MatrixModel::setData(const QModelIndex& index, const QVariant& value, int r
   }
   const auto number = parseNumber<double>(written.toStdString());
   if (!number || *number < kLeastGbs || *number > kMostGbs) return false;
-  LinkSpec spec = row == column ? cluster().nodes[static_cast<std::size_t>(row)].intra : cluster().linkBetween({row, 0}, {column, 0});
+  LinkSpec spec =
+      row == column ? cluster().nodes[static_cast<std::size_t>(row)].intra : cluster().linkBetween({row, 0}, {column, 0});
   spec.bandwidth = fromGbs(*number);
   document_.edit(tr("Set a bandwidth"), [&](Project& project) {
     if (row == column) changeMachines(project, {a}, [&](Node& node) { node.intra = spec; });

@@ -21,14 +21,20 @@ OutlineModel::OutlineModel(ProjectDocument& document, QObject* parent) : QAbstra
 
 std::array<OutlineModel::Rows, OutlineModel::GroupCount> OutlineModel::rowsOf(const Cluster& cluster) const {
   std::array<Rows, GroupCount> rows;
-  for (const Node& node : cluster.nodes) rows[Machines].push_back({node.name, text(node.name), text(devicesText(cluster, node)).replace(QStringLiteral(" x "), QStringLiteral(" × "))});
+  for (const Node& node : cluster.nodes)
+    rows[Machines].push_back(
+        {node.name, text(node.name), text(devicesText(cluster, node)).replace(QStringLiteral(" x "), QStringLiteral(" × "))});
   for (const Link& link : cluster.links) {
-    const QString a = text(cluster.nodes[static_cast<std::size_t>(link.first)].name), b = text(cluster.nodes[static_cast<std::size_t>(link.second)].name);
-    rows[Connections].push_back({linkKey(cluster, link), QStringLiteral("%1 – %2").arg(a, b), tr("%1 GB/s").arg(numberText(gbs(link.spec.bandwidth)))});
+    const QString a = text(cluster.nodes[static_cast<std::size_t>(link.first)].name),
+                  b = text(cluster.nodes[static_cast<std::size_t>(link.second)].name);
+    rows[Connections].push_back(
+        {linkKey(cluster, link), QStringLiteral("%1 – %2").arg(a, b), tr("%1 GB/s").arg(numberText(gbs(link.spec.bandwidth)))});
   }
   for (const Switch& s : cluster.switches) {
     rows[Switches].push_back({s.name, text(s.name), tr("%1 GB/s a port").arg(numberText(gbs(s.bandwidth)))});
-    for (const std::string& member : s.members) rows[Connections].push_back({connectionKey(s.name, member), QStringLiteral("%1 – %2").arg(text(s.name), text(member)), tr("port")});
+    for (const std::string& member : s.members)
+      rows[Connections].push_back(
+          {connectionKey(s.name, member), QStringLiteral("%1 – %2").arg(text(s.name), text(member)), tr("port")});
   }
   return rows;
 }
@@ -36,7 +42,9 @@ std::array<OutlineModel::Rows, OutlineModel::GroupCount> OutlineModel::rowsOf(co
 void OutlineModel::refresh(Parts parts) {
   if (!parts.testFlag(Part::Cluster)) return;
   auto rows = rowsOf(document_.project().cluster);
+  isRefreshing_ = true;
   for (int group = 0; group < GroupCount; ++group) replace(group, std::move(rows[static_cast<std::size_t>(group)]));
+  isRefreshing_ = false;
 }
 
 void OutlineModel::replace(int group, Rows rows) {
@@ -48,6 +56,7 @@ void OutlineModel::replace(int group, Rows rows) {
   std::size_t head = 0, tail = 0;
   while (head < most && sameItem(old[head], rows[head])) ++head;
   while (tail < most - head && sameItem(old[old.size() - 1 - tail], rows[rows.size() - 1 - tail])) ++tail;
+  head = most - tail;  // what differs on both sides changes in place
   const auto at = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
   if (head + tail < old.size()) {
     beginRemoveRows(parent, static_cast<int>(head), static_cast<int>(old.size() - tail) - 1);
@@ -130,6 +139,7 @@ bool OutlineModel::setData(const QModelIndex& index, const QVariant& value, int 
     if (auto renamed = rename(project, from, to); !renamed) error = renamed.error();
   });
   if (error) emit refused(*error);
+  else emit renamed(to);
   return !error;
 }
 

@@ -26,6 +26,9 @@ class OutlineModel final : public QAbstractItemModel {
   /// Its name column; invalid if there is no such item. O(items).
   [[nodiscard]] QModelIndex indexOf(const std::string& item) const;
 
+  /// While it follows the document: rows that vanish from a view's selection then were not deselected by a person.
+  [[nodiscard]] bool isRefreshing() const { return isRefreshing_; }
+
   [[nodiscard]] QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   [[nodiscard]] QModelIndex parent(const QModelIndex& child) const override;
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -37,6 +40,7 @@ class OutlineModel final : public QAbstractItemModel {
 
  signals:
   void refused(const evenkeel::Error& error);
+  void renamed(const std::string& item);
 
  private:
   struct Row {
@@ -47,11 +51,12 @@ class OutlineModel final : public QAbstractItemModel {
   using Rows = std::vector<Row>;
   [[nodiscard]] std::array<Rows, GroupCount> rowsOf(const Cluster& cluster) const;
   void refresh(Parts parts);
-  /// Removes and inserts only what differs, so that views keep what is open and selected.
+  /// Removes and inserts as few rows as can be, so that views keep what is open; a new name is no new row.
   void replace(int group, Rows rows);
 
   ProjectDocument& document_;
   std::array<Rows, GroupCount> rows_;
+  bool isRefreshing_ = false;
 };
 
 }  // namespace evenkeel::gui

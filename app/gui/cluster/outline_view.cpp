@@ -13,7 +13,8 @@ constexpr int kNameWidth = 124;
 
 }  // namespace
 
-OutlineView::OutlineView(Workspace& workspace, QWidget* parent) : QTreeView(parent), workspace_(workspace), model_(workspace.document) {
+OutlineView::OutlineView(Workspace& workspace, QWidget* parent)
+    : QTreeView(parent), workspace_(workspace), model_(workspace.document) {
   setObjectName(QStringLiteral("outline"));
   setAccessibleName(tr("Outline of the cluster"));
   setModel(&model_);
@@ -31,6 +32,7 @@ OutlineView::OutlineView(Workspace& workspace, QWidget* parent) : QTreeView(pare
   connect(selectionModel(), &QItemSelectionModel::selectionChanged, this, &OutlineView::shareSelection);
   connect(&workspace_.selection, &Selection::changed, this, &OutlineView::takeSelection);
   connect(&model_, &OutlineModel::refused, this, [this](const Error& error) { workspace_.messages.showError(error); });
+  connect(&model_, &OutlineModel::renamed, this, [this](const std::string& item) { workspace_.selection.setItems({item}); });
   connect(&workspace_.document, &ProjectDocument::changed, this, &OutlineView::takeSelection);
 }
 
@@ -55,7 +57,7 @@ void OutlineView::takeSelection() {
 }
 
 void OutlineView::shareSelection() {
-  if (isTaking_) return;
+  if (isTaking_ || model_.isRefreshing()) return;
   isTaking_ = true;
   Items items;
   for (const QModelIndex& index : selectionModel()->selectedRows()) items.insert(model_.itemAt(index));

@@ -26,7 +26,8 @@ std::tuple<std::string, std::size_t, std::string> nameParts(const std::string& n
 int firstType(const Node& node) { return node.devices.empty() ? 0 : node.devices.front().type; }
 
 /// Fills the places of `names` row by row from `origin`; `startsRow[i]` begins a new row at i.
-void fillRows(Places& layout, const std::vector<std::string>& names, const std::vector<bool>& startsRow, std::size_t columns, CanvasPoint origin) {
+void fillRows(Places& layout, const std::vector<std::string>& names, const std::vector<bool>& startsRow, std::size_t columns,
+              CanvasPoint origin) {
   std::size_t column = 0;
   double y = origin.y;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -38,7 +39,9 @@ void fillRows(Places& layout, const std::vector<std::string>& names, const std::
   }
 }
 
-std::size_t columnsFor(std::size_t count) { return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count)) * 1.1))); }
+std::size_t columnsFor(std::size_t count) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count)) * 1.1)));
+}
 
 }  // namespace
 
@@ -62,8 +65,9 @@ Places arranged(const Cluster& cluster) {
   std::vector<bool> startsRow;
   for (std::size_t i = 0, inRow = 0; i < nodes.size(); ++i) {
     const bool newType = i == 0 || firstType(*nodes[i]) != firstType(*nodes[i - 1]);
-    const auto ofType = static_cast<std::size_t>(std::count_if(nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.end(),
-                                                               [&](const Node* n) { return firstType(*n) == firstType(*nodes[i]); }));
+    const auto ofType =
+        static_cast<std::size_t>(std::count_if(nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.end(),
+                                               [&](const Node* n) { return firstType(*n) == firstType(*nodes[i]); }));
     const bool breaks = newType && inRow % columns + std::min(ofType, columns) > columns;
     inRow = breaks ? 1 : inRow % columns + 1;
     names.push_back(nodes[i]->name);
@@ -73,7 +77,8 @@ Places arranged(const Cluster& cluster) {
   const double top = cluster.switches.empty() ? 0 : kCellHeight;
   fillRows(layout, names, startsRow, columns, {0, top});
 
-  const double width = static_cast<double>(std::min(columns, std::max<std::size_t>(1, nodes.size()))) * kCellWidth - (kCellWidth - kMachineWidth);
+  const double width =
+      static_cast<double>(std::min(columns, std::max<std::size_t>(1, nodes.size()))) * kCellWidth - (kCellWidth - kMachineWidth);
   const double switchStep = kSwitchWidth + 3 * kGrid;
   double x = std::max(0.0, (width - static_cast<double>(cluster.switches.size()) * switchStep + 3 * kGrid) / 2);
   for (const Switch& s : cluster.switches) {
@@ -97,7 +102,8 @@ Places shownLayout(const Project& project) {
   if (layout.empty()) return arranged(project.cluster);
   CanvasPoint origin{1e300, -1e300};
   for (const auto& [name, point] : layout) origin = {std::min(origin.x, point.x), std::max(origin.y, point.y)};
-  fillRows(layout, unplaced, std::vector<bool>(unplaced.size()), columnsFor(unplaced.size()), snapped({origin.x, origin.y + kCellHeight}));
+  fillRows(layout, unplaced, std::vector<bool>(unplaced.size()), columnsFor(unplaced.size()),
+           snapped({origin.x, origin.y + kCellHeight}));
   return layout;
 }
 
@@ -109,17 +115,23 @@ CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize s
   std::vector<Box> taken;
   for (const auto& [name, at] : layout) {
     const bool isSwitch = switches.contains(name);
-    taken.push_back({at.x - kGrid, at.y - kGrid, at.x + (isSwitch ? kSwitchWidth : kMachineWidth) + kGrid, at.y + (isSwitch ? kSwitchHeight : kMachineHeight) + kGrid});
+    taken.push_back({at.x - kGrid, at.y - kGrid, at.x + (isSwitch ? kSwitchWidth : kMachineWidth) + kGrid,
+                     at.y + (isSwitch ? kSwitchHeight : kMachineHeight) + kGrid});
   }
   const CanvasPoint start = snapped(wished);
   const auto isFree = [&](CanvasPoint at) {
-    return std::ranges::none_of(taken, [&](const Box& box) { return overlap(box, {at.x, at.y, at.x + size.width, at.y + size.height}); });
+    return std::ranges::none_of(taken, [&](const Box& box) {
+      return overlap(box, {at.x, at.y, at.x + size.width, at.y + size.height});
+    });
   };
   // Rings around the wish, each from its right side on: what is added again and again makes a row.
   for (int ring = 0; ring < kFarthestRing; ++ring) {
     for (int along = 0; along <= 2 * ring; ++along) {
       const double r = ring * kGrid, a = (along % 2 == 0 ? along / 2 : -(along + 1) / 2) * kGrid;
-      for (const CanvasPoint at : {CanvasPoint{start.x + r, start.y + a}, {start.x + a, start.y + r}, {start.x - r, start.y + a}, {start.x + a, start.y - r}}) {
+      for (const CanvasPoint at : {CanvasPoint{start.x + r, start.y + a},
+                                   {start.x + a, start.y + r},
+                                   {start.x - r, start.y + a},
+                                   {start.x + a, start.y - r}}) {
         if (isFree(at)) return at;
       }
     }

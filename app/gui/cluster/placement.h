@@ -23,7 +23,8 @@ struct CanvasSize {
 
 [[nodiscard]] CanvasPoint snapped(CanvasPoint point);
 
-/// Where every machine and switch is shown: where the project says, the others in rows below those, or arranged if none is placed.
+/// Where every machine and switch is shown: where the project says, the others in rows below those, or arranged if none is
+/// placed.
 [[nodiscard]] Places shownLayout(const Project& project);
 
 /// Writes what is shown into the project, so that placing one thing does not move another. Forgets things that are gone.

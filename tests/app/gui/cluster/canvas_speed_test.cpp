@@ -47,7 +47,9 @@ TEST_F(ClusterPageTest, AThousandMachinesWithTwoThousandLinksCanBeMoved) {
   };
   canvas_.fit();
   measure("all visible", [](int) {});
-  measure("zoom at the cursor, from all", [&](int i) { canvas_.zoomTo(canvas_.zoom() * (i % 2 == 0 ? 1.2 : 1 / 1.2), {300, 300}); });
+  measure("zoom at the cursor, from all", [&](int i) {
+    canvas_.zoomTo(canvas_.zoom() * (i % 2 == 0 ? 1.2 : 1 / 1.2), {300, 300});
+  });
   const QPoint far = pointOf("t4-3");
   press(far);
   measure("drag of one, all visible", [&](int i) { moveTo(far + QPoint(10 * i, 5)); });

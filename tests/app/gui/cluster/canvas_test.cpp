@@ -20,28 +20,28 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-void drop(Canvas& canvas, const QString& words, QPoint at) {
+void drop(QWidget* target, const QString& words, QPoint at) {
   QMimeData data;
   data.setData(kMachineMime, words.toUtf8());
   QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(canvas.viewport(), &enter);
+  QCoreApplication::sendEvent(target, &enter);
   EXPECT_TRUE(enter.isAccepted());
   QDropEvent event(QPointF(at), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-  QCoreApplication::sendEvent(canvas.viewport(), &event);
+  QCoreApplication::sendEvent(target, &event);
 }
 
 TEST_F(ClusterPageTest, ADropOfThePaletteMakesAMachineThereAndSelectsIt) {
-  drop(canvas_, QStringLiteral("4 x V100-32-SXM2"), {500, 300});
+  drop(canvas_.viewport(), QStringLiteral("4 x V100-32-SXM2"), {500, 300});
   ASSERT_EQ(cluster().nodes.size(), 1u);
   EXPECT_EQ(cluster().nodes.front().devices.size(), 4u);
   EXPECT_THAT(selection_.items(), ElementsAre("node-0"));
-  drop(canvas_, QStringLiteral("switch"), {300, 100});
+  drop(canvas_.viewport(), QStringLiteral("switch"), {300, 100});
   EXPECT_EQ(cluster().switches.size(), 1u);
   EXPECT_TRUE(canvas_.drawing().itemsIn(QRectF(canvas_.mapToScene(300, 100), QSizeF(1, 1))).contains("switch-0"));
 }
 
 TEST_F(ClusterPageTest, AnUnknownTypeIsAMessageAndNoMachine) {
-  drop(canvas_, QStringLiteral("4 x V101"), {500, 300});
+  drop(canvas_.viewport(), QStringLiteral("4 x V101"), {500, 300});
   EXPECT_TRUE(cluster().nodes.empty());
   EXPECT_TRUE(messages_.text().contains(QStringLiteral("not a known device type"))) << messages_.text().toStdString();
 }
@@ -79,7 +79,8 @@ TEST_F(ClusterPageTest, EscapeInADragPutsEverythingBackAndIsNoStep) {
 TEST_F(ClusterPageTest, ARubberBandSelectsWhatItTouchesAndShiftAdds) {
   draw("3x2:cpu");
   selection_.clear();
-  const QRect a = canvas_.mapFromScene(QRectF(canvas_.drawing().box("cpu-0")->pos(), QSizeF(kMachineWidth, kMachineHeight))).boundingRect();
+  const QRect a =
+      canvas_.mapFromScene(QRectF(canvas_.drawing().box("cpu-0")->pos(), QSizeF(kMachineWidth, kMachineHeight))).boundingRect();
   drag(a.topLeft() - QPoint(15, 15), a.center());
   EXPECT_THAT(selection_.items(), ElementsAre("cpu-0"));
   click(pointOf("cpu-2"), Qt::ShiftModifier);
@@ -160,7 +161,8 @@ TEST_F(ClusterPageTest, CtrlWheelZoomsAtTheCursor) {
   draw("3x2:cpu");
   const QPoint at(200, 150);
   const QPointF under = canvas_.mapToScene(at);
-  QWheelEvent wheel(QPointF(at), canvas_.viewport()->mapToGlobal(QPointF(at)), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+  QWheelEvent wheel(QPointF(at), canvas_.viewport()->mapToGlobal(QPointF(at)), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier,
+                    Qt::NoScrollPhase, false);
   const double before = canvas_.zoom();
   QCoreApplication::sendEvent(canvas_.viewport(), &wheel);
   EXPECT_GT(canvas_.zoom(), before);
@@ -190,6 +192,24 @@ TEST_F(ClusterPageTest, AMachineThatNoSwitchReachesIsSaid) {
   });
   EXPECT_TRUE(line->isVisible());
   EXPECT_TRUE(line->text().contains(QStringLiteral("cpu-1"))) << line->text().toStdString();
+  page_.findChild<QPushButton*>(QStringLiteral("joinUnreached"))->click();
+  EXPECT_FALSE(line->isVisible());
+  EXPECT_THAT(cluster().switches.front().members, ElementsAre("cpu-0", "cpu-1"));
+}
+
+TEST_F(ClusterPageTest, ADropOnTheTextOfTheEmptyDrawingReachesTheCanvas) {
+  auto* empty = page_.findChild<QWidget*>(QStringLiteral("emptyCluster"));
+  drop(empty, QStringLiteral("2 x T4"), {20, 20});
+  ASSERT_EQ(cluster().nodes.size(), 1u);
+  const QPoint at = canvas_.viewport()->mapFrom(&page_, empty->mapTo(&page_, QPoint(20, 20)));
+  EXPECT_EQ(CanvasScene::nameOf(canvas_.itemAt(at)), "node-0");
+}
+
+TEST_F(ClusterPageTest, TheLegendNamesTheColours) {
+  draw("2x8:A100-80-SXM,1x4:T4");
+  const QString legend = page_.findChild<QLabel*>(QStringLiteral("clusterLegend"))->text();
+  EXPECT_TRUE(legend.contains(QStringLiteral("16&nbsp;×&nbsp;A100-80-SXM"))) << legend.toStdString();
+  EXPECT_TRUE(legend.contains(QStringLiteral("4&nbsp;×&nbsp;T4"))) << legend.toStdString();
 }
 
 TEST_F(ClusterPageTest, WhatIsGoneIsNoLongerSelected) {
@@ -215,7 +235,7 @@ TEST_F(ClusterPageTest, AfterRandomActionsUndoToTheStartGivesTheFirstBytes) {
   for (int i = 0; i < actions; ++i) {
     switch (pick(14)) {
       case 0: key(Qt::Key_N); break;
-      case 1: drop(canvas_, QStringLiteral("2 x T4"), somewhere()); break;
+      case 1: drop(canvas_.viewport(), QStringLiteral("2 x T4"), somewhere()); break;
       case 2: trigger("newSwitch"); break;
       case 3: drag(someBox(), somewhere()); break;
       case 4: drag(somewhere(), somewhere()); break;
@@ -227,10 +247,16 @@ TEST_F(ClusterPageTest, AfterRandomActionsUndoToTheStartGivesTheFirstBytes) {
         break;
       }
       case 6: key(Qt::Key_Delete); break;
-      case 7: if (cluster().nodes.size() < 40) key(Qt::Key_D, Qt::ControlModifier); break;
+      case 7:
+        if (cluster().nodes.size() < 40) key(Qt::Key_D, Qt::ControlModifier);
+        break;
       case 8: key(Qt::Key_Right, pick(2) == 0 ? Qt::ShiftModifier : Qt::NoModifier); break;
-      case 9: if (cluster().nodes.size() < 40) trigger("pasteItems"); break;
-      case 10: if (pick(4) == 0) trigger("arrangeItems"); break;
+      case 9:
+        if (cluster().nodes.size() < 40) trigger("pasteItems");
+        break;
+      case 10:
+        if (pick(4) == 0) trigger("arrangeItems");
+        break;
       case 11: document_.undoStack().undo(); break;
       case 12: document_.undoStack().redo(); break;
       default: click(someBox(), pick(2) == 0 ? Qt::ShiftModifier : Qt::NoModifier); break;

@@ -139,6 +139,14 @@ TEST(DevicesText, ReadsBack) {
   EXPECT_FALSE(parseDevices("4 x "));
 }
 
+TEST(Resized, CutsAtTheEndOrAddsOfTheLastType) {
+  const std::vector<DeviceGroup> mixed{{"A10", 4}, {"T4", 2}};
+  EXPECT_EQ(resized(mixed, 8), (std::vector<DeviceGroup>{{"A10", 4}, {"T4", 4}}));
+  EXPECT_EQ(resized(mixed, 5), (std::vector<DeviceGroup>{{"A10", 4}, {"T4", 1}}));
+  EXPECT_EQ(resized(mixed, 4), (std::vector<DeviceGroup>{{"A10", 4}}));
+  EXPECT_EQ(resized(mixed, 1), (std::vector<DeviceGroup>{{"A10", 1}}));
+}
+
 TEST(PasteText, TakesTheShorthandAndWhatWasCopied) {
   Project project;
   ASSERT_TRUE(pasteText(project, " 2x8:A100-80-SXM,1x4:T4\n", {}));
@@ -159,7 +167,8 @@ TEST(PasteText, TakesTheShorthandAndWhatWasCopied) {
 TEST(PasteText, RefusesWhatIsNoClusterAndChangesNothing) {
   Project project = projectOf("1x2:cpu");
   const std::string before = textOf(project);
-  for (const char* text : {"", "hello", "{}", "{\"format\": \"evenkeel.clipboard/1\"}", "{\"format\": \"evenkeel.clipboard/1\", \"project\": 3}", "99999x9:cpu"}) {
+  for (const char* text : {"", "hello", "{}", "{\"format\": \"evenkeel.clipboard/1\"}",
+                           "{\"format\": \"evenkeel.clipboard/1\", \"project\": 3}", "99999x9:cpu"}) {
     EXPECT_FALSE(pasteText(project, text, {})) << text;
     EXPECT_EQ(textOf(project), before) << text;
   }

@@ -35,11 +35,19 @@ class ClusterPageTest : public ::testing::Test {
   [[nodiscard]] const Cluster& cluster() const { return document_.project().cluster; }
   [[nodiscard]] std::string bytes() const { return toJson(document_.project()).dump(); }
 
-  [[nodiscard]] QPoint pointOf(const std::string& box) const { return canvas_.mapFromScene(canvas_.drawing().box(box)->centre()); }
-  void press(QPoint at, Qt::KeyboardModifiers modifiers = {}) { QTest::mousePress(canvas_.viewport(), Qt::LeftButton, modifiers, at); }
+  [[nodiscard]] QPoint pointOf(const std::string& box) const {
+    return canvas_.mapFromScene(canvas_.drawing().box(box)->centre());
+  }
+  void press(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mousePress(canvas_.viewport(), Qt::LeftButton, modifiers, at);
+  }
   void moveTo(QPoint at) { QTest::mouseMove(canvas_.viewport(), at); }
-  void release(QPoint at, Qt::KeyboardModifiers modifiers = {}) { QTest::mouseRelease(canvas_.viewport(), Qt::LeftButton, modifiers, at); }
-  void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) { QTest::mouseClick(canvas_.viewport(), Qt::LeftButton, modifiers, at); }
+  void release(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mouseRelease(canvas_.viewport(), Qt::LeftButton, modifiers, at);
+  }
+  void click(QPoint at, Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mouseClick(canvas_.viewport(), Qt::LeftButton, modifiers, at);
+  }
   void drag(QPoint from, QPoint to) {
     press(from);
     for (int step = 1; step <= 4; ++step) moveTo(from + (to - from) * step / 4);

@@ -90,8 +90,17 @@ TEST_F(ClusterPageTest, OutlineAndCanvasShareOneSelectionAndTheOutlineDeletes) {
   ASSERT_EQ(outline->selectionModel()->selectedRows().size(), 1);
   EXPECT_EQ(outline->selectionModel()->selectedRows().front().data().toString(), QStringLiteral("cpu-1"));
   const QModelIndex machines = outline->model()->index(0, 0);
-  outline->selectionModel()->select(outline->model()->index(0, 0, machines), QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  outline->selectionModel()->select(outline->model()->index(0, 0, machines),
+                                    QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   EXPECT_THAT(selection_.items(), ElementsAre("cpu-0"));
+  outline->setFocus();
+  outline->setCurrentIndex(outline->model()->index(1, 0, machines));
+  QTest::keyClick(outline, Qt::Key_F2);
+  auto* edit = outline->findChild<QLineEdit*>();
+  ASSERT_NE(edit, nullptr);
+  type(edit, "big");
+  EXPECT_TRUE(QTest::qWaitFor([&] { return cluster().nodes[1].name == "big"; }));
+  EXPECT_THAT(selection_.items(), ElementsAre("big"));
   QTest::keyClick(outline, Qt::Key_Delete);
   EXPECT_EQ(cluster().nodes.size(), 2u);
 }
