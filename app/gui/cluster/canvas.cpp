@@ -286,6 +286,8 @@ void Canvas::dragMoveEvent(QDragMoveEvent* event) {
   if (takes(*event->mimeData())) event->acceptProposedAction();
 }
 
+void Canvas::dragLeaveEvent(QDragLeaveEvent* event) { event->accept(); }  // the scene has not heard of the drag
+
 void Canvas::dropEvent(QDropEvent* event) {
   if (!takes(*event->mimeData())) return;
   event->acceptProposedAction();

@@ -8,6 +8,7 @@
 namespace evenkeel::gui {
 namespace {
 
+constexpr double kGap = 3 * kGrid;   // between what is added and what is there: room for a link and its label
 constexpr int kFarthestRing = 2000;  // grid steps; beyond it a place is taken without looking
 
 struct Box {
@@ -115,8 +116,8 @@ CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize s
   std::vector<Box> taken;
   for (const auto& [name, at] : layout) {
     const bool isSwitch = switches.contains(name);
-    taken.push_back({at.x - kGrid, at.y - kGrid, at.x + (isSwitch ? kSwitchWidth : kMachineWidth) + kGrid,
-                     at.y + (isSwitch ? kSwitchHeight : kMachineHeight) + kGrid});
+    const double width = isSwitch ? kSwitchWidth : kMachineWidth, height = isSwitch ? kSwitchHeight : kMachineHeight;
+    taken.push_back({at.x - kGap, at.y - kGap, at.x + width + kGap, at.y + height + kGap});
   }
   const CanvasPoint start = snapped(wished);
   const auto isFree = [&](CanvasPoint at) {

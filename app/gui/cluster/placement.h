@@ -30,7 +30,7 @@ struct CanvasSize {
 /// Writes what is shown into the project, so that placing one thing does not move another. Forgets things that are gone.
 void settle(Project& project);
 
-/// The grid point nearest to `wished` where a thing of this size keeps a grid step of distance from all that is in the layout.
+/// The grid point nearest to `wished` where a thing of this size keeps three grid steps of distance from all in the layout.
 [[nodiscard]] CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize size, CanvasPoint wished);
 
 /// Machines in rows by type, then by name; the switches in a row above them.
