@@ -3,6 +3,7 @@
 #include <QSettings>
 #include <QStandardPaths>
 
+#include "app/gui/cluster/cluster_page.h"
 #include "app/gui/compare/compare_page.h"
 #include "app/gui/model/model_page.h"
 #include "app/gui/plan/plan_page.h"
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   ProjectDocument document(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/recovery"));
   MainWindow window(document);
   window.addPage(Mode::Start, std::make_unique<StartPage>(window.workspace(), [&](const QString& path) { window.openFile(path); }));
-  // --- cluster page
+  window.addPage(Mode::Cluster, std::make_unique<ClusterPage>(window.workspace()));
   window.addPage(Mode::Model, std::make_unique<ModelPage>(window.workspace()));
   const QString commandFolder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/commands");
   window.addPage(Mode::Plan, std::make_unique<PlanPage>(window.workspace(), commandFolder));

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/cluster/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace evenkeel::gui {
+namespace {
+
+constexpr double kGap = 3 * kGrid;   // between what is added and what is there: room for a link and its label
+constexpr int kFarthestRing = 2000;  // grid steps; beyond it a place is taken without looking
+
+struct Box {
+  double left = 0, top = 0, right = 0, bottom = 0;
+};
+
+bool overlap(const Box& a, const Box& b) { return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom; }
+
+/// The part before the digits at the end, and how many and which digits those are: numbers compare by length first.
+std::tuple<std::string, std::size_t, std::string> nameParts(const std::string& name) {
+  const std::size_t last = name.find_last_not_of("0123456789");
+  const std::size_t digits = last == std::string::npos ? 0 : last + 1;
+  return {name.substr(0, digits), name.size() - digits, name.substr(digits)};
+}
+
+int firstType(const Node& node) { return node.devices.empty() ? 0 : node.devices.front().type; }
+
+/// Fills the places of `names` row by row from `origin`; `startsRow[i]` begins a new row at i.
+void fillRows(Places& layout, const std::vector<std::string>& names, const std::vector<bool>& startsRow, std::size_t columns,
+              CanvasPoint origin) {
+  std::size_t column = 0;
+  double y = origin.y;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (column == columns || (column > 0 && startsRow[i])) {
+      column = 0;
+      y += kCellHeight;
+    }
+    layout[names[i]] = {origin.x + static_cast<double>(column++) * kCellWidth, y};
+  }
+}
+
+std::size_t columnsFor(std::size_t count) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(count)) * 1.1)));
+}
+
+}  // namespace
+
+CanvasPoint snapped(CanvasPoint point) { return {std::round(point.x / kGrid) * kGrid, std::round(point.y / kGrid) * kGrid}; }
+
+bool comesBefore(const std::string& a, const std::string& b) { return nameParts(a) < nameParts(b); }
+
+CanvasSize sizeOf(const Cluster& cluster, const std::string& item) {
+  const bool isSwitch = std::ranges::any_of(cluster.switches, [&](const Switch& s) { return s.name == item; });
+  return isSwitch ? CanvasSize{kSwitchWidth, kSwitchHeight} : CanvasSize{kMachineWidth, kMachineHeight};
+}
+
+Places arranged(const Cluster& cluster) {
+  std::vector<const Node*> nodes;
+  for (const Node& node : cluster.nodes) nodes.push_back(&node);
+  std::ranges::stable_sort(nodes, [](const Node* a, const Node* b) {
+    return firstType(*a) != firstType(*b) ? firstType(*a) < firstType(*b) : comesBefore(a->name, b->name);
+  });
+  const std::size_t columns = columnsFor(nodes.size());
+  std::vector<std::string> names;
+  std::vector<bool> startsRow;
+  for (std::size_t i = 0, inRow = 0; i < nodes.size(); ++i) {
+    const bool newType = i == 0 || firstType(*nodes[i]) != firstType(*nodes[i - 1]);
+    const auto ofType =
+        static_cast<std::size_t>(std::count_if(nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.end(),
+                                               [&](const Node* n) { return firstType(*n) == firstType(*nodes[i]); }));
+    const bool breaks = newType && inRow % columns + std::min(ofType, columns) > columns;
+    inRow = breaks ? 1 : inRow % columns + 1;
+    names.push_back(nodes[i]->name);
+    startsRow.push_back(breaks);
+  }
+  Places layout;
+  const double top = cluster.switches.empty() ? 0 : kCellHeight;
+  fillRows(layout, names, startsRow, columns, {0, top});
+
+  const double width =
+      static_cast<double>(std::min(columns, std::max<std::size_t>(1, nodes.size()))) * kCellWidth - (kCellWidth - kMachineWidth);
+  const double switchStep = kSwitchWidth + 3 * kGrid;
+  double x = std::max(0.0, (width - static_cast<double>(cluster.switches.size()) * switchStep + 3 * kGrid) / 2);
+  for (const Switch& s : cluster.switches) {
+    layout[s.name] = snapped({x, 0});
+    x += switchStep;
+  }
+  return layout;
+}
+
+Places shownLayout(const Project& project) {
+  Places layout;
+  std::vector<std::string> unplaced;
+  const auto place = [&](const std::string& name) {
+    const auto found = project.layout.find(name);
+    if (found == project.layout.end()) unplaced.push_back(name);
+    else layout.insert(*found);
+  };
+  for (const Node& node : project.cluster.nodes) place(node.name);
+  for (const Switch& s : project.cluster.switches) place(s.name);
+  if (unplaced.empty()) return layout;
+  if (layout.empty()) return arranged(project.cluster);
+  CanvasPoint origin{1e300, -1e300};
+  for (const auto& [name, point] : layout) origin = {std::min(origin.x, point.x), std::max(origin.y, point.y)};
+  fillRows(layout, unplaced, std::vector<bool>(unplaced.size()), columnsFor(unplaced.size()),
+           snapped({origin.x, origin.y + kCellHeight}));
+  return layout;
+}
+
+void settle(Project& project) { project.layout = shownLayout(project); }
+
+CanvasPoint freePlace(const Project& project, const Places& layout, CanvasSize size, CanvasPoint wished) {
+  std::set<std::string> switches;
+  for (const Switch& s : project.cluster.switches) switches.insert(s.name);
+  std::vector<Box> taken;
+  for (const auto& [name, at] : layout) {
+    const bool isSwitch = switches.contains(name);
+    const double width = isSwitch ? kSwitchWidth : kMachineWidth, height = isSwitch ? kSwitchHeight : kMachineHeight;
+    taken.push_back({at.x - kGap, at.y - kGap, at.x + width + kGap, at.y + height + kGap});
+  }
+  const CanvasPoint start = snapped(wished);
+  const auto isFree = [&](CanvasPoint at) {
+    return std::ranges::none_of(taken, [&](const Box& box) {
+      return overlap(box, {at.x, at.y, at.x + size.width, at.y + size.height});
+    });
+  };
+  // Rings around the wish, each from its right side on: what is added again and again makes a row.
+  for (int ring = 0; ring < kFarthestRing; ++ring) {
+    for (int along = 0; along <= 2 * ring; ++along) {
+      const double r = ring * kGrid, a = (along % 2 == 0 ? along / 2 : -(along + 1) / 2) * kGrid;
+      for (const CanvasPoint at : {CanvasPoint{start.x + r, start.y + a},
+                                   {start.x + a, start.y + r},
+                                   {start.x - r, start.y + a},
+                                   {start.x + a, start.y - r}}) {
+        if (isFree(at)) return at;
+      }
+    }
+  }
+  return start;
+}
+
+}  // namespace evenkeel::gui
