@@ -46,7 +46,7 @@ const std::vector<std::pair<std::regex, Names>> kForeign = {
     {std::regex("sqlite3\\.h"), {"launcher/job"}},
     {std::regex("CLI/.*"), {"app/cli"}},
     {std::regex("(torch|ATen|c10|gloo|caffe2)/.*|nccl\\.h"), {"runtime"}},
-    {std::regex("Q[A-Z][A-Za-z]*|Qt[A-Z].*|qcustomplot\\.h"), {"app/gui"}},
+    {std::regex("Q[A-Z][A-Za-z]*|Qt([A-Z].*)?|qcustomplot\\.h"), {"app/gui"}},
 };
 
 std::string folderOf(const std::string& path) {
