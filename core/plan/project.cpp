@@ -71,7 +71,7 @@ Result<Project> parseProject(const Json& json, const std::string& source) {
     JsonReader cluster = reader.object("cluster");
     project.cluster = readCluster(cluster, Drawn::MayBeEmpty);
   }
-  if (reader.raw("model").is_object()) {  // null while none is chosen
+  if (!reader.raw("model").is_null()) {  // null while none is chosen
     JsonReader model = reader.object("model");
     project.model = readModel(model);
   }
