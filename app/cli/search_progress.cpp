@@ -69,6 +69,13 @@ void SearchProgress::onCounters(const Counters& counters) {
   show(false);
 }
 
+void SearchProgress::onPoint(const SearchPoint& point) {
+  event("point", {{"pipelines", point.pipelines},
+                  {"inter_variance", rounded(point.interVariance)},
+                  {"intra_variance", rounded(point.intraVariance)},
+                  {"samples_per_s", rounded(point.samplesPerSecond)}});
+}
+
 void SearchProgress::finish() {
   if (onTerminal_) fmt::print(stderr, "\r\033[K");
 }

@@ -12,7 +12,7 @@
 namespace evenkeel::cli {
 
 /// Shows a search on stderr (one line that is rewritten on a terminal, plain lines elsewhere) and, if asked, writes every event
-/// as a line of JSON: {"seconds", "event": "phase"|"incumbent"|"bound"|"counters", ...}. A replay of that file shows the search.
+/// as a line of JSON: {"seconds", "event": "phase"|"incumbent"|"bound"|"counters"|"point", ...}. A replay of that file shows the search.
 class SearchProgress final : public SearchObserver {
  public:
   explicit SearchProgress(std::string planner);
@@ -22,6 +22,7 @@ class SearchProgress final : public SearchObserver {
   void onIncumbent(const Incumbent& incumbent) override;
   void onBound(Seconds bound) override;
   void onCounters(const Counters& counters) override;
+  void onPoint(const SearchPoint& point) override;
   /// Ends the rewritten line.
   void finish();
 

@@ -39,6 +39,14 @@ struct Counters {
   std::map<std::string, std::int64_t> pruned;  // reason -> count
 };
 
+/// One grouping that a planner looked at: how unevenly it spreads compute, as variances over squared means, and how fast it is by
+/// the planner's estimate. The paper plots these.
+struct SearchPoint {
+  int pipelines = 0;
+  double interVariance = 0, intraVariance = 0;  // between pipelines; between the devices of a pipeline
+  double samplesPerSecond = 0;
+};
+
 /// An observer is told, never asked: values only, one call at a time, from the thread that called the planner.
 struct SearchObserver {
   virtual ~SearchObserver() = default;
@@ -46,6 +54,7 @@ struct SearchObserver {
   virtual void onIncumbent(const Incumbent&) {}
   virtual void onBound(Seconds) {}               // no plan can be reported faster; never decreases
   virtual void onCounters(const Counters&) {}    // at most ten times a second, and once at the end
+  virtual void onPoint(const SearchPoint&) {}
 };
 
 struct SearchTask {

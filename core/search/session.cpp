@@ -176,6 +176,7 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   plan.search["seed"] = task_.budget.seed;
   plan.search["seconds"] = rounded(elapsed().value);
   plan.search["evaluated"] = counters_.evaluated;
+  plan.search["cached"] = counters_.cached;
   plan.search["pruned"] = Json::object();
   for (const auto& [reason, count] : counters_.pruned) plan.search["pruned"][reason] = count;
   plan.search["stopped"] = why;

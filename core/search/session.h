@@ -40,6 +40,9 @@ class SearchSession {
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
   void countCached(std::int64_t count) { counters_.cached += count; }
+  /// Candidates that were never made, and why.
+  void countPruned(const std::string& reason, std::int64_t count) { counters_.pruned[reason] += count; }
+  void point(const SearchPoint& point) { observer_.onPoint(point); }
 
   /// The incumbent as a plan with predictions, `search` and inputs hash; else Cancelled, or Infeasible with the device that
   /// lacked least among all candidates. `criterion` is what `search.stopped` says when nothing else ended the search.

@@ -10,8 +10,8 @@
 namespace evenkeel {
 namespace {
 
-/// More groupings than this are not tried; with few types the limit is never met.
-constexpr std::size_t kMostGroupings = 4000;
+/// More groupings than this are not tried: all of 16 devices of two types are 46,000.
+constexpr std::size_t kMostGroupings = 60000;
 /// Blocks of the fixed device order: the dynamic programme looks at all their ranges.
 constexpr int kMostBlocks = 32;
 /// Group sizes tried when a type is on its own.
@@ -28,13 +28,16 @@ class Groupings {
 
   std::vector<Grouping> run() {
     add({counts_});
-    if (std::accumulate(counts_.begin(), counts_.end(), 0) <= kMostDevicesInFull) {
-      Grouping chosen;
-      addAll(counts_, counts_, chosen);
-    } else {
+    const int devices = std::accumulate(counts_.begin(), counts_.end(), 0);
+    if (devices > kMostDevicesInFull) {
       for (const int block : {1, 2, 4, 8}) addEven(block);
       addSeparate();
     }
+    while (devices / block_ > kMostDevicesInFull) block_ *= 2;
+    Composition blocks = counts_;
+    for (int& count : blocks) count /= block_;
+    Grouping chosen;
+    addAll(blocks, blocks, chosen);
     return std::move(found_);
   }
 
@@ -47,9 +50,16 @@ class Groupings {
   }
 
   /// Every multiset of compositions within `left`, none larger than `most` in the order of vectors; what is left over is idle.
+  /// All in blocks.
   void addAll(const Composition& left, const Composition& most, Grouping& chosen) {
     if (found_.size() >= kMostGroupings) return;
-    if (!chosen.empty()) add(chosen);
+    if (!chosen.empty()) {
+      Grouping grouping = chosen;
+      for (Composition& composition : grouping) {
+        for (int& count : composition) count *= block_;
+      }
+      add(std::move(grouping));
+    }
     if (static_cast<int>(chosen.size()) >= mostPipelines_) return;
     Composition next(left.size(), 0);
     const std::function<void(std::size_t)> choose = [&](std::size_t type) {
@@ -141,6 +151,7 @@ class Groupings {
 
   int mostPipelines_;
   Composition counts_;
+  int block_ = 1;  // devices
   std::vector<Grouping> found_;
   std::set<Grouping> seen_;
 };

@@ -11,10 +11,11 @@ namespace evenkeel {
 using Grouping = std::vector<Composition>;
 
 /// Step 1 (algorithms.md 5.1): ways to split the devices into pipelines, each once.
-/// Up to kMostDevicesInFull devices all of them, idle devices included. Beyond that, for each number of pipelines: every type
-/// spread evenly over them (single devices, or blocks of 2, 4, 8), and every type for itself in groups of one size per type.
+/// Up to kMostDevicesInFull devices all of them, idle devices included. Beyond that all ways to split as many blocks of equal
+/// size, and, for each number of pipelines: every type spread evenly over them (single devices, or blocks of 2, 4, 8), and every
+/// type for itself in groups of one size per type.
 [[nodiscard]] std::vector<Grouping> groupings(const std::vector<TypeFigures>& types, int mostPipelines);
-inline constexpr int kMostDevicesInFull = 8;
+inline constexpr int kMostDevicesInFull = 16;
 
 /// Devices in a fixed order (by type), in blocks: the compositions of all contiguous ranges [first, last) of blocks, for step 7.
 class DeviceOrder {

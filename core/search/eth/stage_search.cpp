@@ -83,10 +83,11 @@ struct StageSearch::Cut {
   }
 };
 
-StageSearch::StageSearch(const CostModel& model, const Limits& limits, bool mayRecompute, std::function<bool()> stopped)
+StageSearch::StageSearch(const CostModel& model, const Limits& limits, const Recomputing& recomputing,
+                         std::function<bool()> stopped)
     : model_(model),
       limits_(limits),
-      tables_(model, mayRecompute),
+      tables_(model, recomputing),
       stopped_(std::move(stopped)),
       classOfType_(model.cluster().deviceTypes.size(), -1) {
   std::vector<std::vector<int>> perNode;  // [class][node]

@@ -46,7 +46,7 @@ enum class Care { Estimate, Thorough };
 /// form, the best few by simulation.
 class StageSearch {
  public:
-  StageSearch(const CostModel& model, const Limits& limits, bool mayRecompute, std::function<bool()> stopped);
+  StageSearch(const CostModel& model, const Limits& limits, const Recomputing& recomputing, std::function<bool()> stopped);
 
   [[nodiscard]] const std::vector<TypeFigures>& types() const { return types_; }
   [[nodiscard]] int typeOf(DeviceId device) const;

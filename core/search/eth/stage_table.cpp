@@ -10,15 +10,15 @@ std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 
 }  // namespace
 
-StageTable::StageTable(const CostModel& model, int kind, int tp, std::int64_t samples, bool mayRecompute)
+StageTable::StageTable(const CostModel& model, int kind, int tp, std::int64_t samples, const Recomputing& recomputing)
     : model_(model),
       kind_(kind),
       unitCount_(model.model().unitCount()),
       costs_(model.opCosts(kind, tp, samples)),
       tied_(model.tiedParameters(tp)) {
   for (int k = 0; k < 4; ++k) parameters_[static_cast<std::size_t>(k)] = model.parameters(static_cast<UnitKind>(k), tp);
-  levels_.push_back(levelOf({}));
-  if (mayRecompute) addLevels();
+  levels_.push_back(levelOf(recomputing.perStage ? OpSet{} : recomputing.everywhere));
+  if (recomputing.perStage) addLevels();
 }
 
 StageTable::Level StageTable::levelOf(OpSet ops) const {
@@ -153,7 +153,7 @@ const StageTable& StageTables::of(int kind, int tp, std::int64_t samples) {
     const std::shared_lock lock(mutex_);
     if (const auto found = tables_.find(key); found != tables_.end()) return *found->second;
   }
-  auto table = std::make_unique<StageTable>(model_, kind, tp, samples, mayRecompute_);
+  auto table = std::make_unique<StageTable>(model_, kind, tp, samples, recomputing_);
   const std::unique_lock lock(mutex_);
   return *tables_.emplace(key, std::move(table)).first->second;
 }

@@ -13,6 +13,12 @@
 
 namespace evenkeel {
 
+/// The levels that a table offers: those of each stage's own choice, or one set of ops for every unit of the plan.
+struct Recomputing {
+  bool perStage = false;
+  OpSet everywhere;  // where it is not per stage
+};
+
 /// Units of a stage that recompute the ops of one level.
 struct LevelRange {
   UnitRange units;
@@ -20,11 +26,11 @@ struct LevelRange {
 };
 
 /// Time and memory of any stage on one kind of device with one tp and number of samples per replica: constant time per question,
-/// because all layers are alike. Recomputation comes in levels: 0 is none; each further level adds the run of ops that frees most
-/// bytes per second of added time (algorithms.md 5.1, 3); the last one is everything.
+/// because all layers are alike. Recomputation comes in levels. Per stage: 0 is none; each further level adds the run of ops that
+/// frees most bytes per second of added time (algorithms.md 5.1, 3); the last one is everything. Else there is one level.
 class StageTable {
  public:
-  StageTable(const CostModel& model, int kind, int tp, std::int64_t samples, bool mayRecompute);
+  StageTable(const CostModel& model, int kind, int tp, std::int64_t samples, const Recomputing& recomputing);
 
   [[nodiscard]] int levelCount() const { return static_cast<int>(levels_.size()); }
   [[nodiscard]] OpSet ops(int level) const { return levels_[static_cast<std::size_t>(level)].ops; }
@@ -61,12 +67,12 @@ class StageTable {
 /// Tables by (kind, tp, samples), made once. Thread-safe.
 class StageTables {
  public:
-  StageTables(const CostModel& model, bool mayRecompute) : model_(model), mayRecompute_(mayRecompute) {}
+  StageTables(const CostModel& model, const Recomputing& recomputing) : model_(model), recomputing_(recomputing) {}
   [[nodiscard]] const StageTable& of(int kind, int tp, std::int64_t samples);
 
  private:
   const CostModel& model_;
-  bool mayRecompute_;
+  Recomputing recomputing_;
   std::shared_mutex mutex_;
   std::map<std::tuple<int, int, std::int64_t>, std::unique_ptr<StageTable>> tables_;
 };

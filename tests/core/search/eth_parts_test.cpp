@@ -61,7 +61,7 @@ struct Tables {
   AnalyticProfile profile{problem.model, problem.training};
   CostModel model{problem.cluster, problem.model, problem.training, profile};
   Limits limits = limitsOf(problem);
-  StageSearch search{model, limits, limits.recompute, [] { return false; }};
+  StageSearch search{model, limits, {.perStage = limits.recompute, .everywhere = {}}, [] { return false; }};
 };
 
 // The searches' constant-time tables and the evaluation that is reported must be the same model.
