@@ -7,6 +7,7 @@
 
 #include "tests/support/processes.h"
 #include "tests/support/program.h"
+#include "tests/support/sweep.h"
 
 namespace evenkeel {
 namespace {
@@ -71,14 +72,15 @@ TEST_F(Loop, TrainsAPlanAndRemembersTheRun) {
 
 // public Metis: global batch 100 over 8 GPUs trained 80 (field-faults): a prime batch over three devices loses no sample.
 TEST_F(Loop, UniformOnThreeDevicesWithBatchThirteenTrainsWhatOneDeviceTrains) {
+  const auto steps = static_cast<std::size_t>(sweep(4, 20));
   plan("1x3:cpu", "13", "uniform");
-  const Json three = cli_.run(launch("8")).json();
-  const Json again = cli_.run(launch("8")).json();
+  const Json three = cli_.run(launch(std::to_string(steps))).json();
+  const Json again = cli_.run(launch(std::to_string(steps))).json();
   plan("1x1:cpu", "13", "uniform");
-  const Json one = cli_.run(launch("8")).json();
-  ASSERT_EQ(three["losses"].size(), 8U);
+  const Json one = cli_.run(launch(std::to_string(steps))).json();
+  ASSERT_EQ(three["losses"].size(), steps);
   EXPECT_EQ(three["losses"], again["losses"]) << "the same plan repeats bit by bit";
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < steps; ++i) {
     const double expected = one["losses"][i].get<double>();
     EXPECT_NEAR(three["losses"][i].get<double>(), expected, 1e-5 * expected) << "step " << i + 1;
   }
@@ -86,12 +88,12 @@ TEST_F(Loop, UniformOnThreeDevicesWithBatchThirteenTrainsWhatOneDeviceTrains) {
 
 TEST_F(Loop, ADetachedJobGoesOnAndIsFollowedWithoutGap) {
   plan("1x2:cpu@0.5", "8");
-  const ProgramResult started = cli_.run(launch("40", {"--detach"}));
+  const ProgramResult started = cli_.run(launch("16", {"--detach"}));
   ASSERT_EQ(started.exitCode, 0) << started.err;
   const std::string run = started.json()["run"];
   const Json job = cli_.run({"attach", run, "--json"}).json();
   EXPECT_EQ(job["state"], "finished");
-  EXPECT_EQ(job["losses"].size(), 40U);
+  EXPECT_EQ(job["losses"].size(), 16U);
 }
 
 // gloo #520, pytorch #97191: a dead peer made the others wait forever; accelerate PR #4139: the reporter was a victim (field-faults).

@@ -58,26 +58,26 @@ class OverSsh : public ::testing::Test {
 };
 
 TEST_F(OverSsh, TheDemoHasTheLossesThatItHasLocally) {
-  const ProgramResult far = cli_.run(launch(plan_, "10"));
+  const ProgramResult far = cli_.run(launch(plan_, "6"));
   ASSERT_EQ(far.exitCode, 0) << far.err;
-  const ProgramResult near = cli_.run(launch(plan_, "10", {"--local"}));
+  const ProgramResult near = cli_.run(launch(plan_, "6", {"--local"}));
   ASSERT_EQ(near.exitCode, 0) << near.err;
   EXPECT_EQ(far.json()["losses"], near.json()["losses"]);
-  EXPECT_EQ(far.json()["losses"].size(), 10U);
+  EXPECT_EQ(far.json()["losses"].size(), 6U);
   EXPECT_THAT(farProcesses(), IsEmpty());
 }
 
 TEST_F(OverSsh, AfterACutConnectionTheTailGoesOnWithoutGapOrDoubleStep) {
-  Program follower(cli_.command(launch(plan_, "60")), cli_.variables(), cli_.folder().path());
-  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("step 1 of 60") != std::string::npos; })) << follower.soFar().err;
+  Program follower(cli_.command(launch(plan_, "24")), cli_.variables(), cli_.folder().path());
+  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("step 1 of 24") != std::string::npos; })) << follower.soFar().err;
   sshd_->cutConnections();
   const ProgramResult result = follower.finish();
   ASSERT_EQ(result.exitCode, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("lost the connection"));
   const Json cut = result.json();
-  EXPECT_EQ(cut["losses"].size(), 60U);
-  EXPECT_EQ(cut["steps"], 60);
-  EXPECT_EQ(cut["losses"], cli_.run(launch(plan_, "60", {"--local"})).json()["losses"]);
+  EXPECT_EQ(cut["losses"].size(), 24U);
+  EXPECT_EQ(cut["steps"], 24);
+  EXPECT_EQ(cut["losses"], cli_.run(launch(plan_, "24", {"--local"})).json()["losses"]);
 }
 
 // t3code PR #12137: a hidden yes/no prompt hung (field-faults).

@@ -230,7 +230,7 @@ TEST(WorkerProgram, PrintsItsFeatures) {
 
 TEST(WorkerProgram, ExplainsItsUse) {
   for (const char* const arguments :
-       {"", "--job", "--store --address 127.0.0.1", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
+       {"", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
     const auto [text, status] = outputOf(arguments);
     EXPECT_EQ(status, 2) << arguments;
     EXPECT_THAT(text, HasSubstr("usage: evenkeel-worker"));
