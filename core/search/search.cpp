@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "core/search/eth/eth.h"
+#include "core/search/metis/metis.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(), uniformPlanner()};
+  static const std::vector<Planner> all = {ethPlanner(), metisPlanner(), uniformPlanner()};
   return all;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/cost/pipeline_time.h"
-#include "core/search/eth/stage_table.h"
+#include "core/search/stage_table.h"
 #include "core/search/limits.h"
 
 namespace evenkeel {

@@ -33,10 +33,11 @@ class SliceBalance {
     placeLeftOvers();
     std::vector<std::vector<int>> layers(owned_.size());
     for (std::size_t s = 0; s < owned_.size(); ++s) {
-      std::vector<int> slices(weights_.size(), 0);
-      for (const int slice : owned_[s]) ++slices[static_cast<std::size_t>(slice / kSlices)];
-      for (std::size_t layer = 0; layer < slices.size(); ++layer) {
-        if (2 * slices[layer] > kSlices) layers[s].push_back(static_cast<int>(layer));
+      int layer = -1, count = 0;
+      for (const int slice : owned_[s]) {
+        count = slice / kSlices == layer ? count + 1 : 1;
+        layer = slice / kSlices;
+        if (count == kSlices / 2 + 1) layers[s].push_back(layer);  // more than half of it
       }
     }
     return layers;
@@ -69,7 +70,7 @@ class SliceBalance {
       give(last, slice);
       aside_.pop_back();
     }
-    std::ranges::sort(owned_[last]);
+    std::ranges::reverse(owned_[last]);
   }
 
   void placeLeftOvers() {
@@ -86,7 +87,7 @@ class SliceBalance {
         if (capacity_[s] > capacity_[best]) best = s;
       }
       give(best, slice);
-      std::ranges::sort(owned_[best]);
+      std::ranges::inplace_merge(owned_[best], owned_[best].end() - 1);
     }
   }
 
@@ -176,6 +177,7 @@ std::optional<std::vector<double>> rebalance(std::span<const double> performance
 
 std::vector<int> splitSamples(int samples, std::span<const double> times) {
   double all = 0;
+  if (times.size() == 1) return {samples};
   std::vector<double> fractions;
   for (const double time : times) all += 1.0 / time;
   std::vector<int> split;

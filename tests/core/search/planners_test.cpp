@@ -37,11 +37,16 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
   const auto unknown = plannerNamed("magic");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, uniform"));
+  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, metis, uniform"));
+}
+
+/// Metis tries each of its many plans alone, in one thread: two nodes say as much of it.
+const char* severalNodesFor(std::string_view planner) {
+  return planner == "metis" ? "1x4:A100-80-SXM,1x4:V100-32-SXM2" : "2x8:A100-80-SXM,2x8:V100-32-SXM2";
 }
 
 class EachPlanner : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth"),
+INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "metis"),
                          [](const auto& test) { return std::string(test.param); });
 
 // Public Metis: global batch 100 over 8 GPUs trained 80; Megatron-LM #1304: 30 layers on 4 stages, 28 built (field-faults).
@@ -81,7 +86,7 @@ TEST_P(EachPlanner, ReturnsItsPredictionsAndHowItSearched) {
 
 TEST_P(EachPlanner, GivesTheSamePlanForAnyNumberOfThreads) {
   for (const auto& [cluster, model, batch] :
-       {std::tuple{kDemo, "tiny-gpt", 13}, std::tuple{"2x8:A100-80-SXM,2x8:V100-32-SXM2", "gpt3-6.7b", 96}}) {
+       {std::tuple{kDemo, "tiny-gpt", 13}, std::tuple{severalNodesFor(GetParam()), "gpt3-6.7b", 96}}) {
     const Problem problem = problemOf(cluster, model, batch);
     const auto one = planWith(GetParam(), problem, {.budget = {.threads = 1}});
     ASSERT_TRUE(one) << one.error().text();
@@ -162,7 +167,7 @@ struct StopAtEvent final : SearchObserver {
 };
 
 TEST_P(EachPlanner, ReturnsAValidPlanOrCancelledWheneverItIsStopped) {
-  const Problem problem = problemOf("2x8:A100-80-SXM,2x8:V100-32-SXM2", "gpt3-6.7b", 96);
+  const Problem problem = problemOf(severalNodesFor(GetParam()), "gpt3-6.7b", 96);
   for (int event = 0; event < 12; ++event) {
     StopAtEvent observer;
     observer.left = event;
@@ -186,7 +191,7 @@ TEST_P(EachPlanner, ReturnsWhenItIsStoppedFromOutsideAtAnyMoment) {
 }
 
 TEST_P(EachPlanner, EndsByItsBudgetAndSaysSo) {
-  const Problem problem = problemOf("2x8:A100-80-SXM,2x8:V100-32-SXM2", "gpt3-6.7b", 96);
+  const Problem problem = problemOf(severalNodesFor(GetParam()), "gpt3-6.7b", 96);
   const auto byTime = planWith(GetParam(), problem, {.budget = {.timeLimit = Seconds{0.0}}});
   ASSERT_FALSE(byTime);
   EXPECT_EQ(byTime.error().code, Error::Code::Cancelled);

@@ -41,6 +41,7 @@ class StageTable {
   [[nodiscard]] Seconds layerTime() const;
 
   /// `holders`: devices that hold the same slice of each unit, at least; `alone`: the pipeline has one stage.
+  [[nodiscard]] MemoryUse memory(std::span<const LevelRange> parts, int inFlight, int holders, bool alone) const;
   [[nodiscard]] bool fits(std::span<const LevelRange> parts, int inFlight, int holders, bool alone) const;
 
   /// The largest `last` <= `most` for which [first, last) takes at most `pace` and fits at `level`; `first` if there is none.

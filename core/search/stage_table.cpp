@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/search/eth/stage_table.h"
+#include "core/search/stage_table.h"
 
 #include <algorithm>
 
@@ -104,6 +104,10 @@ Seconds StageTable::layerTime() const {
 }
 
 bool StageTable::fits(std::span<const LevelRange> parts, int inFlight, int holders, bool alone) const {
+  return lackOf(memory(parts, inFlight, holders, alone)) == Bytes{};
+}
+
+MemoryUse StageTable::memory(std::span<const LevelRange> parts, int inFlight, int holders, bool alone) const {
   DeviceMemory device{.kind = kind_};
   for (const LevelRange& part : parts) {
     const std::array<int, 4> count = counts(part.units);
@@ -124,7 +128,7 @@ bool StageTable::fits(std::span<const LevelRange> parts, int inFlight, int holde
   }
   device.gradientParameters = device.parameters;
   device.inFlight = inFlight;
-  return lackOf(memoryUse(model_, device)) == Bytes{};
+  return memoryUse(model_, device);
 }
 
 int StageTable::lastUnit(int first, int most, int level, Seconds pace, int inFlight, int holders, bool alone) const {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/metis/metis.h"
+
+#include <fmt/format.h>
+
+#include "core/base/words.h"
+#include "core/search/metis/fair.h"
+#include "core/search/remedy.h"
+
+namespace evenkeel {
+namespace {
+
+/// The plan is the first of these that is valid; the estimator's best ones are rarely wrong about memory.
+constexpr std::size_t kMostTried = 32;
+
+const std::vector<PlannerOptionInfo>& options() {
+  static const std::vector<PlannerOptionInfo> known = {
+      {"exact", "true|false", "true: public Metis with its faults, on a recorded case (plan --metis-case DIR --profile DIR)"},
+      {"variance", "V", "least group of devices, in units of devices / stages; 1 unless said"},
+      {"permute", "N", "groups that are permuted one by one; 4 unless said"},
+      {"samples", "N", "most samples of a replica in one micro-batch; 64 unless said"}};
+  return known;
+}
+
+Result<metis::FairOptions> parse(const PlannerOptions& given) {
+  metis::FairOptions parsed;
+  if (const auto exact = given.find("exact"); exact != given.end() && exact->second != "false") {
+    if (exact->second != "true")
+      return invalidInput("--planner-option exact", fmt::format("is \"{}\"", exact->second), "expected true or false");
+    return invalidInput("--planner-option exact", "works on a recorded case only", "add --metis-case DIR --profile DIR");
+  }
+  if (const auto variance = given.find("variance"); variance != given.end()) {
+    const auto value = parseNumber<double>(variance->second);
+    if (!value || !(*value > 0))
+      return invalidInput("--planner-option variance", fmt::format("is \"{}\"", variance->second), "expected a number above 0");
+    parsed.variance = *value;
+  }
+  const auto permute = integerOption(given, "permute", parsed.mostPermuted);
+  if (!permute) return permute.error();
+  parsed.mostPermuted = static_cast<int>(std::min<std::int64_t>(*permute, 12));
+  const auto samples = integerOption(given, "samples", parsed.mostSamples);
+  if (!samples) return samples.error();
+  parsed.mostSamples = static_cast<int>(std::min<std::int64_t>(*samples, 1 << 20));
+  return parsed;
+}
+
+Result<Plan> planMetis(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {
+  if (auto checked = checkTask("metis", options(), task); !checked) return checked.error();
+  const auto parsed = parse(task.options);
+  if (!parsed) return parsed.error();
+  SearchSession session("metis", task, observer, stop);
+  session.phase("device groups");
+  const std::vector<metis::FairPlan> plans = metis::searchFairly(session, *parsed, kMostTried);
+  session.phase("pricing");
+  std::size_t taken = 0;
+  for (; taken < plans.size() && session.incumbent().empty() && !session.stopped(); ++taken) {
+    session.consider(
+        1, [&](std::size_t) { return plans[taken].pipelines; }, "metis: best by its own estimate");
+  }
+  auto plan = session.finish("space exhausted");
+  if (plan) plan->search["estimate_ms"] = rounded(milliseconds(plans[taken - 1].estimate));
+  return withRemedy(std::move(plan), task, stop);
+}
+
+}  // namespace
+
+Planner metisPlanner() {
+  return {
+      .name = "metis",
+      .summary = "Metis-style: one pipeline over unlike devices, groups of powers of two, layers balanced by speed",
+      .options = options(),
+      .deviations = {"B1: every stage is priced, for every order of the types",
+                     "B3, B12: gradients and activations cross the links that are drawn, not those inside a node",
+                     "B4: any number of devices; those that fill no list of groups stay idle",
+                     "B5, B6: orders of types and layer weights do not depend on hash seeds or on the first file read",
+                     "B7: no layer is lost and no stage is empty",
+                     "B8, B19: a tp group is one type in one node, whatever the sizes of the nodes",
+                     "B11: op costs have no unexplained rest, so nothing is dropped for lack of it",
+                     "B15: any global batch; what does not divide makes a smaller last micro-batch",
+                     "B18: memory is that of the fullest device with its micro-batches in flight",
+                     "equal replicas in all stages are written as pipelines",
+                     "the plan is the best by Metis's own estimate (search.estimate_ms) that is valid; it is reported by ours"},
+      .plan = planMetis};
+}
+
+}  // namespace evenkeel
