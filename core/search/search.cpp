@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "core/search/eth/eth.h"
+#include "core/search/optimal/optimal.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(), uniformPlanner()};
+  static const std::vector<Planner> all = {ethPlanner(), optimalPlanner(), uniformPlanner()};
   return all;
 }
 

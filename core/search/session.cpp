@@ -130,6 +130,12 @@ void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::s
   observer_.onIncumbent({std::move(evaluation.plan), found, std::string(finder)});
 }
 
+void SearchSession::raiseBound(Seconds bound) {
+  if (bound <= lowerBound_) return;
+  lowerBound_ = bound;
+  observer_.onBound(lowerBound_);
+}
+
 void SearchSession::reportCounters(bool atEnd) {
   const Seconds now = elapsed();
   if (!atEnd && now - lastReport_ < kReportEvery) return;
@@ -179,6 +185,7 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   plan.search["pruned"] = Json::object();
   for (const auto& [reason, count] : counters_.pruned) plan.search["pruned"][reason] = count;
   plan.search["stopped"] = why;
+  for (const auto& [key, value] : notes_.items()) plan.search[key] = value;
   plan.search["incumbents"] = incumbents_;
   return plan;
 }

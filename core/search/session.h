@@ -39,6 +39,11 @@ class SearchSession {
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
+  /// No valid plan of the problem is reported faster: tells the observer, and stands in the plan, if it is more than was known.
+  void raiseBound(Seconds bound);
+  [[nodiscard]] Seconds bound() const { return lowerBound_; }
+  /// Stands in plan.search.
+  void note(const std::string& key, Json value) { notes_[key] = std::move(value); }
   void countCached(std::int64_t count) { counters_.cached += count; }
 
   /// The incumbent as a plan with predictions, `search` and inputs hash; else Cancelled, or Infeasible with the device that
@@ -65,7 +70,7 @@ class SearchSession {
 
   std::vector<Pipeline> incumbent_;
   Seconds incumbentTime_;
-  Json incumbents_ = Json::array();
+  Json incumbents_ = Json::array(), notes_ = Json::object();
   Counters counters_;
   Seconds lastReport_;
   std::vector<Pipeline> closest_;  // the candidate that lacked least memory, while none fits

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/optimal/packing.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace evenkeel::optimal {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kTiny = 1e-9;
+/// Cells x columns of the exact part of a packing: a few milliseconds.
+constexpr std::size_t kMostWork = 4'000'000;
+constexpr int kMostPivots = 400;
+
+/// max v.y, C y <= b, y >= 0 with b >= 0: starts from y = 0, so that one phase suffices. The basis inverse is kept dense: one row
+/// for each kind of device.
+class Simplex {
+ public:
+  Simplex(std::span<const Column> columns, std::span<const int> devices, double time)
+      : columns_(columns), rows_(devices.size()), inverse_(rows_ * rows_, 0.0), basis_(rows_, kSlack) {
+    for (std::size_t r = 0; r < rows_; ++r) {
+      inverse_[r * rows_ + r] = 1;
+      // Different amounts break ties, so that no pivot cycles.
+      amounts_.push_back(devices[r] * (1.0 + 1e-10 * static_cast<double>(r + 1)));
+    }
+    for (const Column& column : columns) values_.push_back(static_cast<double>(column.samplesIn(time)));
+  }
+
+  Relaxed run() {
+    Relaxed out;
+    for (int pivot = 0; pivot < kMostPivots; ++pivot) {
+      const std::vector<double> prices = duals();
+      // A slack has value 0 and one device: it enters where a price fell below 0.
+      double best = kTiny;
+      long entering = -1;
+      for (std::size_t j = 0; j < columns_.size(); ++j) {
+        if (values_[j] <= 0) continue;
+        double gain = values_[j];
+        for (std::size_t r = 0; r < rows_; ++r) gain -= prices[r] * columns_[j].devices[r];
+        if (gain > best) {
+          best = gain;
+          entering = static_cast<long>(j);
+        }
+      }
+      for (std::size_t r = 0; r < rows_; ++r) {
+        if (-prices[r] > best) {
+          best = -prices[r];
+          entering = kSlack - static_cast<long>(r);
+        }
+      }
+      if (entering == -1 || !exchange(entering)) break;
+    }
+    out.prices = duals();
+    for (double& price : out.prices) price = std::max(0.0, price);
+    for (std::size_t r = 0; r < rows_; ++r) {
+      if (basis_[r] < 0) continue;
+      const double amount = std::max(0.0, amounts_[r]);
+      out.samples += values_[static_cast<std::size_t>(basis_[r])] * amount;
+      out.fractions.emplace_back(static_cast<std::size_t>(basis_[r]), amount);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr long kSlack = -2;  // kSlack - r: the slack of row r
+
+  [[nodiscard]] double valueOf(long variable) const {
+    return variable >= 0 ? values_[static_cast<std::size_t>(variable)] : 0.0;
+  }
+
+  [[nodiscard]] std::vector<double> duals() const {
+    std::vector<double> prices(rows_, 0.0);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      const double value = valueOf(basis_[i]);
+      if (value == 0) continue;
+      for (std::size_t r = 0; r < rows_; ++r) prices[r] += value * inverse_[i * rows_ + r];
+    }
+    return prices;
+  }
+
+  bool exchange(long entering) {
+    std::vector<double> direction(rows_, 0.0);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if (entering < 0) {
+        direction[i] = inverse_[i * rows_ + static_cast<std::size_t>(kSlack - entering)];
+      } else {
+        for (std::size_t r = 0; r < rows_; ++r)
+          direction[i] += inverse_[i * rows_ + r] * columns_[static_cast<std::size_t>(entering)].devices[r];
+      }
+    }
+    std::size_t leaving = rows_;
+    double least = kNever;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if (direction[i] > kTiny && amounts_[i] / direction[i] < least) {
+        least = amounts_[i] / direction[i];
+        leaving = i;
+      }
+    }
+    if (leaving == rows_) return false;
+    const double pivot = direction[leaving];
+    for (std::size_t r = 0; r < rows_; ++r) inverse_[leaving * rows_ + r] /= pivot;
+    amounts_[leaving] /= pivot;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if (i == leaving || direction[i] == 0) continue;
+      for (std::size_t r = 0; r < rows_; ++r) inverse_[i * rows_ + r] -= direction[i] * inverse_[leaving * rows_ + r];
+      amounts_[i] -= direction[i] * amounts_[leaving];
+    }
+    basis_[leaving] = entering;
+    return true;
+  }
+
+  std::span<const Column> columns_;
+  std::size_t rows_;
+  std::vector<double> inverse_, amounts_, values_;
+  std::vector<long> basis_;
+};
+
+/// Of the columns that fit into the devices: for each composition the one that trains most.
+struct Item {
+  std::size_t column;
+  std::int64_t samples;
+};
+std::vector<Item> itemsFor(std::span<const Column> columns, std::span<const int> devices, double time) {
+  std::map<std::vector<int>, Item> best;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    bool fits = true;
+    for (std::size_t r = 0; r < devices.size(); ++r) fits = fits && columns[j].devices[r] <= devices[r];
+    const std::int64_t samples = fits ? columns[j].samplesIn(time) : 0;
+    if (samples < 1) continue;
+    const auto [entry, isNew] = best.try_emplace(columns[j].devices, Item{j, samples});
+    if (!isNew && samples > entry->second.samples) entry->second = {j, samples};
+  }
+  std::vector<Item> items;
+  for (const auto& [composition, item] : best) items.push_back(item);
+  return items;
+}
+
+/// Exact: most samples on every grid of the devices, in steps of what all columns' devices are multiples of.
+std::int64_t packGrid(std::span<const Column> columns, std::vector<Item> items, std::span<const int> devices,
+                      std::map<std::size_t, int>& copies) {
+  if (items.empty()) return 0;
+  const std::size_t kinds = devices.size();
+  // Most samples a device first, where not all can take part.
+  std::ranges::stable_sort(items, std::greater<>{}, [&](const Item& item) {
+    const auto& used = columns[item.column].devices;
+    return static_cast<double>(item.samples) / std::accumulate(used.begin(), used.end(), 0);
+  });
+  std::vector<int> step(kinds), size(kinds);
+  std::size_t cells = 0;
+  while (true) {
+    cells = 1;
+    for (std::size_t r = 0; r < kinds; ++r) {
+      step[r] = 0;
+      for (const Item& item : items) step[r] = std::gcd(step[r], columns[item.column].devices[r]);
+      if (step[r] == 0) step[r] = devices[r] + 1;
+      size[r] = devices[r] / step[r] + 1;
+      cells *= static_cast<std::size_t>(size[r]);
+      if (cells > kMostWork) break;
+    }
+    if (cells * items.size() <= kMostWork || items.size() == 1) break;
+    items.resize(std::max<std::size_t>(1, items.size() / 2));
+  }
+  if (cells * items.size() > kMostWork) {
+    int most = std::numeric_limits<int>::max();
+    const Item& item = items.front();
+    for (std::size_t r = 0; r < kinds; ++r) {
+      if (const int used = columns[item.column].devices[r]; used > 0) most = std::min(most, devices[r] / used);
+    }
+    copies[item.column] += most;
+    return most * item.samples;
+  }
+  std::vector<std::int64_t> best(cells, 0);
+  std::vector<int> taken(cells, -1);
+  std::vector<std::size_t> stride(kinds);
+  std::size_t product = 1;
+  for (std::size_t r = 0; r < kinds; ++r) {
+    stride[r] = product;
+    product *= static_cast<std::size_t>(size[r]);
+  }
+  std::vector<std::vector<int>> use;
+  std::vector<std::size_t> offset;
+  for (const Item& item : items) {
+    std::vector<int>& of = use.emplace_back(kinds);
+    std::size_t sum = 0;
+    for (std::size_t r = 0; r < kinds; ++r) {
+      of[r] = columns[item.column].devices[r] / step[r];
+      sum += static_cast<std::size_t>(of[r]) * stride[r];
+    }
+    offset.push_back(sum);
+  }
+  std::vector<int> at(kinds, 0);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      bool fits = true;
+      for (std::size_t r = 0; r < kinds && fits; ++r) fits = use[i][r] <= at[r];
+      if (!fits) continue;
+      const std::int64_t sum = best[cell - offset[i]] + items[i].samples;
+      if (sum > best[cell]) {
+        best[cell] = sum;
+        taken[cell] = static_cast<int>(i);
+      }
+    }
+    for (std::size_t r = 0; r < kinds; ++r) {
+      if (++at[r] < size[r]) break;
+      at[r] = 0;
+    }
+  }
+  for (std::size_t cell = cells - 1; taken[cell] >= 0;) {
+    const auto i = static_cast<std::size_t>(taken[cell]);
+    ++copies[items[i].column];
+    cell -= offset[i];
+  }
+  return best[cells - 1];
+}
+
+}  // namespace
+
+std::int64_t Column::samplesIn(double time) const {
+  if (time < fill) return 0;
+  const double more = std::floor((time - fill) / pace + 1e-9);
+  const auto count = more < static_cast<double>(mostMicroBatches) ? static_cast<std::int64_t>(more) + 1 : mostMicroBatches;
+  return microBatch * std::min(count, mostMicroBatches);
+}
+
+Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> devices, double time) {
+  return Simplex(columns, devices, time).run();
+}
+
+std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch) {
+  if (columns.empty()) return std::nullopt;
+  const auto enough = static_cast<double>(batch) * (1 - 1e-9);
+  double low = kNever;
+  for (const Column& column : columns) low = std::min(low, column.fill);
+  double high = low;
+  RelaxedTime best;
+  for (int doubling = 0;; ++doubling) {
+    best = {high, packRelaxed(columns, devices, high)};
+    if (best.packing.samples >= enough) break;
+    if (doubling > 60) return std::nullopt;
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1e-6 * high) {
+    const double middle = (low + high) / 2;
+    Relaxed packing = packRelaxed(columns, devices, middle);
+    if (packing.samples >= enough) {
+      high = middle;
+      best = {middle, std::move(packing)};
+    } else {
+      low = middle;
+    }
+  }
+  return best;
+}
+
+std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch, double time) {
+  const Relaxed relaxed = packRelaxed(columns, devices, time);
+  if (relaxed.samples < static_cast<double>(batch) * (1 - 1e-9)) return std::nullopt;
+  for (const int fewer : {0, 1, 3}) {
+    std::vector<int> left(devices.begin(), devices.end());
+    std::map<std::size_t, int> copies;
+    std::int64_t samples = 0;
+    for (const auto& [column, amount] : relaxed.fractions) {
+      int count = std::max(0, static_cast<int>(std::floor(amount + 1e-6)) - fewer);
+      for (std::size_t r = 0; r < left.size(); ++r) {
+        if (columns[column].devices[r] > 0) count = std::min(count, left[r] / columns[column].devices[r]);
+      }
+      if (count < 1) continue;
+      copies[column] += count;
+      samples += count * columns[column].samplesIn(time);
+      for (std::size_t r = 0; r < left.size(); ++r) left[r] -= count * columns[column].devices[r];
+    }
+    samples += packGrid(columns, itemsFor(columns, left, time), left, copies);
+    if (samples < batch) continue;
+    Packed packed{.time = time, .copies = {}};
+    for (const auto& [column, count] : copies) packed.copies.emplace_back(column, count);
+    return packed;
+  }
+  return std::nullopt;
+}
+
+}  // namespace evenkeel::optimal
