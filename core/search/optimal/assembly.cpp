@@ -67,7 +67,8 @@ std::vector<Load> balanced(std::span<const Column> columns, const Packed& packed
 }
 
 std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                             std::span<const Column> columns, std::span<const Load> loads) {
+                             std::span<const Column> columns, std::span<const Load> loads,
+                             Neighbours neighbours) {
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;
   for (std::size_t p = 0; p < loads.size(); ++p) {
@@ -88,6 +89,10 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
       stage.devices.resize(static_cast<std::size_t>(stage.tp * stage.dp));
       for (int r = 0; r < stage.dp; ++r) demands.push_back({option.kind, stage.tp, p, static_cast<std::size_t>(s), r});
     }
+  }
+  if (neighbours == Neighbours::Replicas) {
+    std::ranges::stable_sort(demands, {},
+                             [&](const Demand& demand) { return pipelines[demand.pipeline].stages[demand.stage].units.first; });
   }
   std::ranges::stable_sort(demands, std::greater<>{}, &Demand::tp);
 

@@ -20,10 +20,13 @@ struct Load {
 [[nodiscard]] std::vector<Load> balanced(std::span<const Column> columns, const Packed& packed, std::span<const PathTime> times,
                                          std::int64_t batch);
 
+/// What shares a node where it can: stages of one pipeline (cheap sends) or the same stage of all pipelines (cheap sync).
+enum class Neighbours { Stages, Replicas };
 /// Gives every stage its devices: the largest tp groups first (so that sizes that are powers of two never block each other), then
-/// in order of pipeline, stage and replica, each in the first node that has room. Empty: the nodes do not hold them.
+/// in order of what shall be neighbours, each in the first node that has room. Empty: the nodes do not hold them.
 [[nodiscard]] std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                                           std::span<const Column> columns, std::span<const Load> loads);
+                                           std::span<const Column> columns, std::span<const Load> loads,
+                                           Neighbours neighbours);
 
 /// Fill and pace of a placed pipeline as it is simulated with about so many micro-batches.
 [[nodiscard]] PathTime simulatedTime(const CostModel& model, const Pipeline& pipeline);

@@ -5,11 +5,14 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 
 #include "core/cost/stage_time.h"
 #include "core/search/optimal/assembly.h"
+#include "core/search/optimal/sync_rates.h"
 #include "core/search/remedy.h"
 #include "core/search/session.h"
 
@@ -22,8 +25,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kClosedFormGap = 2e-3;
 constexpr int kMostRounds = 12, kMostStale = 2;
 constexpr double kPackingTolerance = 5e-4;
-constexpr std::int64_t kMostPaths = 20000;
-constexpr std::size_t kMostColumns = 4000;
+constexpr std::int64_t kMostPaths = 3000;
 
 /// Samples of a replica for which the bound knows the exact time; beyond, classes that grow by an eighth.
 constexpr std::int64_t kExactSamples = 16;
@@ -38,14 +40,17 @@ std::vector<std::pair<std::int64_t, std::int64_t>> sampleClasses(std::int64_t ba
   return classes;
 }
 
-/// Pipelines that hold their state sharded over at least so many holders, and the columns found for them.
-struct PlanSpace {
-  PlanSpace(const CostModel& model, StageOptions::Space space, std::int64_t batch, int mostStages)
-      : options(model, std::move(space)), search(options, Measure::ClosedForm, false, batch, mostStages) {}
-  StageOptions options;
-  PriceSearch search;
+/// What a search for columns aims at.
+enum class Aim {
+  ClosedForm,  // of the pipelines alone
+  Far,         // with the sync over rings between the nodes: small pipelines, each within few nodes
+  Near,        // with rings inside the nodes: no more pipelines than a node has devices
+};
+
+/// Columns found for one aim, for state that is sharded over so many holders.
+struct Pool {
   std::vector<Column> columns;
-  std::set<std::tuple<std::vector<std::pair<std::size_t, int>>, int, std::int64_t>> known;  // (option, last unit), b, cap
+  std::set<std::tuple<std::vector<std::pair<std::size_t, int>>, int, std::int64_t>> known;  // (option, last unit), b, most M
 };
 
 class OptimalSearch {
@@ -60,27 +65,34 @@ class OptimalSearch {
     for (int kind = 0; kind < model_.kindCount(); ++kind) {
       if (devices_[static_cast<std::size_t>(kind)] > 0) kinds_.push_back(kind);
     }
+    for (const Node& node : model_.cluster().nodes) nodeMost_ = std::max(nodeMost_, static_cast<int>(node.devices.size()));
   }
 
   void run() {
+    session_.phase("first plans");
+    prices_ = firstPrices();
+    chooseHolders();
+    if (session_.stopped()) return;
     session_.phase("prices");
-    std::vector<double> prices = firstPrices();
-    int holders = 1;
-    while (!session_.stopped()) {
-      prices = searchWith(holders, prices);
-      const int pipelines = static_cast<int>(session_.incumbent().size());
-      const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, pipelines))));
-      if (model_.training().zeroStage == 0 || next <= holders) break;
-      holders = next;
-    }
+    improve(Aim::ClosedForm);
+    proveClosedForm();
+    prove(0.05);
+    improve(Aim::Far);
+    if (model_.cluster().nodes.size() > 1) improve(Aim::Near);
+    session_.phase("bound");
+    prove(0.003);
+    session_.note("closed_form_ms", rounded(closedForm_ * 1e3));
+    session_.note("closed_form_bound_ms", rounded(closedFormBound_ * 1e3));
+    session_.note("closed_form_gap", closedFormBound_ > 0 ? rounded(1 - closedFormBound_ / closedForm_) : 1.0);
   }
 
  private:
   [[nodiscard]] int deviceCount() const { return std::accumulate(devices_.begin(), devices_.end(), 0); }
 
+  /// So that all devices cost 1 together.
   [[nodiscard]] std::vector<double> normalized(std::vector<double> prices) const {
     double sum = 0;
-    for (std::size_t k = 0; k < prices.size(); ++k) sum += prices[k] * devices_[k];
+    for (std::size_t k = 0; k < devices_.size(); ++k) sum += prices[k] * devices_[k];
     for (double& price : prices) price /= sum;
     return prices;
   }
@@ -94,41 +106,62 @@ class OptimalSearch {
     return normalized(std::move(prices));
   }
 
-  [[nodiscard]] StageOptions::Space planSpace(int holders) const {
-    StageOptions::Space space{.purpose = Purpose::Plan,
-                              .kinds = kinds_,
-                              .tps = limits_.tps,
-                              .samples = {},
-                              .holders = holders,
-                              .mayRecompute = limits_.recompute};
-    for (const int samples : microBatchChoices(batch_)) space.samples.emplace_back(samples, samples);
-    return space;
-  }
-
-  [[nodiscard]] StageOptions::Space boundSpace() const {
-    StageOptions::Space space{.purpose = Purpose::Bound,
-                              .kinds = kinds_,
-                              .tps = {},
-                              .samples = sampleClasses(batch_),
-                              .holders = deviceCount(),
-                              .mayRecompute = true};
-    int mostTp = 1;
-    for (const Node& node : model_.cluster().nodes) mostTp = std::max(mostTp, static_cast<int>(node.devices.size()));
-    const Model& m = model_.model();
-    for (int tp = 1; tp <= mostTp; ++tp) {
-      if (m.heads % tp == 0 && (m.kvHeads % tp == 0 || tp % m.kvHeads == 0) && m.ffn % tp == 0 && m.paddedVocab() % tp == 0)
-        space.tps.push_back(tp);
+  [[nodiscard]] StageOptions& planOptions() {
+    auto& options = planOptions_[holders_];
+    if (!options) {
+      StageOptions::Space space{.purpose = Purpose::Plan,
+                                .kinds = kinds_,
+                                .tps = limits_.tps,
+                                .samples = {},
+                                .holders = holders_,
+                                .mayRecompute = limits_.recompute};
+      for (const int samples : microBatchChoices(batch_)) space.samples.emplace_back(samples, samples);
+      options = std::make_unique<StageOptions>(model_, std::move(space));
     }
-    return space;
+    return *options;
   }
 
-  void addColumn(PlanSpace& space, const Path& path, int microBatches) {
-    Column column{.path = path, .dps = {}, .devices = std::vector<int>(devices_.size(), 0)};
+  [[nodiscard]] StageOptions& boundOptions() {
+    if (!boundOptions_) {
+      StageOptions::Space space{.purpose = Purpose::Bound,
+                                .kinds = kinds_,
+                                .tps = {},
+                                .samples = sampleClasses(batch_),
+                                .holders = deviceCount(),
+                                .mayRecompute = true};
+      const Model& m = model_.model();
+      for (int tp = 1; tp <= nodeMost_; ++tp) {
+        if (m.heads % tp == 0 && (m.kvHeads % tp == 0 || tp % m.kvHeads == 0) && m.ffn % tp == 0 && m.paddedVocab() % tp == 0)
+          space.tps.push_back(tp);
+      }
+      boundOptions_ = std::make_unique<StageOptions>(model_, std::move(space));
+    }
+    return *boundOptions_;
+  }
+
+  [[nodiscard]] std::vector<int> resources(Aim aim) const {
+    std::vector<int> all = devices_;
+    all.push_back(aim == Aim::Near ? nodeMost_ : deviceCount());
+    return all;
+  }
+
+  [[nodiscard]] std::vector<double> ratesOf(Aim aim) const {
+    if (aim == Aim::ClosedForm) return {};
+    const int pipelines = std::max(2, static_cast<int>(session_.incumbent().size()));
+    const bool oneNode = model_.cluster().nodes.size() == 1;
+    return syncRates(model_, Purpose::Plan, aim == Aim::Near || oneNode ? Rings::InNode : Rings::BetweenNodes,
+                     aim == Aim::Near ? nodeMost_ : pipelines);
+  }
+
+  void addColumn(Pool& pool, const PriceSearch& search, const Path& path, int microBatches) {
+    const StageOptions& options = planOptions();
+    Column column{.path = path, .dps = {}, .devices = std::vector<int>(devices_.size() + 1, 0)};
+    column.devices.back() = 1;
     std::int64_t samples = 1;
-    for (const PathStage& stage : path) samples = std::max(samples, space.options.options()[stage.option].samples);
+    for (const PathStage& stage : path) samples = std::max(samples, options.options()[stage.option].samples);
     column.microBatch = static_cast<int>(samples);
     for (const PathStage& stage : path) {
-      const StageOption& option = space.options.options()[stage.option];
+      const StageOption& option = options.options()[stage.option];
       const auto dp = static_cast<int>((samples + option.samples - 1) / option.samples);
       if (dp > limits_.mostDp) return;
       column.dps.push_back(dp);
@@ -140,46 +173,75 @@ class OptimalSearch {
     column.mostMicroBatches = static_cast<int>(path.size()) <= microBatches ? batch_ : microBatches;
     std::vector<std::pair<std::size_t, int>> key;
     for (const PathStage& stage : path) key.emplace_back(stage.option, stage.units.last);
-    if (!space.known.emplace(std::move(key), column.microBatch, column.mostMicroBatches).second) return;
-    const PathTime time = timeOf(space.options, path, Measure::ClosedForm, microBatches);
+    if (!pool.known.emplace(std::move(key), column.microBatch, column.mostMicroBatches).second) return;
+    const PathTime time = timeOf(options, path, Measure::ClosedForm, microBatches);
     if (time.fill == kNever) return;
     column.fill = time.fill;
     column.pace = time.pace;
-    space.columns.push_back(std::move(column));
+    column.sync = search.syncOf(path);
+    pool.columns.push_back(std::move(column));
+  }
+
+  /// State is sharded over the pipelines, which depend on it: more holders, less memory, more pipelines.
+  void chooseHolders() {
+    for (int round = 0; round < 12 && !session_.stopped(); ++round) {
+      PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), {});
+      Pool pool;
+      search.sketch({.prices = prices_}, [&](const Path& path, int m) { addColumn(pool, search, path, m); });
+      int pipelines = 1;
+      if (const auto relaxed = leastRelaxedTime(pool.columns, resources(Aim::ClosedForm), batch_)) {
+        const std::size_t made = plansFrom(pool, Aim::ClosedForm, relaxed->time);
+        double sum = 0;
+        for (const auto& [column, amount] : relaxed->packing.fractions) sum += amount;
+        pipelines = made > 0 ? static_cast<int>(made) : static_cast<int>(sum);
+      } else {
+        pipelines = 2 * holders_;
+      }
+      const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(pipelines, 1, deviceCount()))));
+      trace("holders %d -> %d pipelines, incumbent %.5f\n", holders_, pipelines, session_.incumbentTime().value);
+      if (model_.training().zeroStage == 0 || next <= holders_) break;
+      holders_ = next;
+    }
   }
 
   /// Prices and columns in turn: the columns' packing prices the devices, the prices find columns.
-  std::vector<double> searchWith(int holders, std::vector<double> prices) {
-    PlanSpace space(model_, planSpace(holders), batch_, deviceCount());
-    const auto onPath = [&](const Path& path, int m) { addColumn(space, path, m); };
-    space.search.sketch(prices, onPath);
-    std::vector<double> bestPrices = prices;
-    double bestBound = 0;
+  void improve(Aim aim) {
+    PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
+    Pool pool;
+    const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
+    const std::vector<int> available = resources(aim);
+    Ask best{.prices = prices_}, ask = best;
+    search.sketch(ask, onPath);
+    double bestBound = 0, leastTime = kNever;
     int stale = 0;
     for (int round = 0; round < kMostRounds && !session_.stopped(); ++round) {
-      const auto relaxed = leastRelaxedTime(space.columns, devices_, batch_);
-      if (!relaxed) break;
-      plansFrom(space, relaxed->time);
-      trace("  relaxed %.5f best bound %.5f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, session_.incumbentTime().value,
-            closedForm_);
-      if (bestBound >= relaxed->time * (1 - kClosedFormGap) || stale >= kMostStale) break;
-      const std::vector<double> asked = normalized(relaxed->packing.prices);
-      for (std::size_t k = 0; k < prices.size(); ++k) prices[k] = 0.5 * (asked[k] + bestPrices[k]);
-      const PriceSearch::Limits limits{.tolerance = std::max(1e-3, 0.02 / (1 << round)),
+      const PriceSearch::Limits limits{.tolerance = std::max(1e-3, 0.01 / (1 << round)),
                                        .enough = kNever,
                                        .atLeast = bestBound,
                                        .mostPaths = kMostPaths,
                                        .stopped = [this] { return session_.stopped(); }};
-      const auto found = space.search.run(prices, limits, onPath);
-      trace("h %d round %d: bound %.5f reached %.5f nodes %ld columns %zu\n", holders, round, found.bound, found.reached,
-            static_cast<long>(found.nodes), space.columns.size());
-      stale = found.bound > bestBound * (1 + 2e-4) ? 0 : stale + 1;
+      const auto found = search.run(ask, limits, onPath);
+      trace("aim %d round %d: bound %.5f reached %.5f paths %ld columns %zu\n", static_cast<int>(aim), round, found.bound,
+            found.reached, static_cast<long>(found.paths), pool.columns.size());
+      const auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
+      if (!relaxed) break;
+      stale = found.bound > bestBound * (1 + 3e-4) || relaxed->time < leastTime * (1 - 3e-4) ? 0 : stale + 1;
+      leastTime = std::min(leastTime, relaxed->time);
       if (found.bound > bestBound) {
         bestBound = found.bound;
-        bestPrices = prices;
+        best = ask;
       }
+      plansFrom(pool, aim, relaxed->time);
+      trace("  relaxed %.5f best bound %.5f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, session_.incumbentTime().value,
+            closedForm_);
+      if (bestBound >= relaxed->time * (1 - kClosedFormGap) || stale >= kMostStale) break;
+      // The best prices so far, moved half-way to what the packing asks: the latter alone jump.
+      double sum = 0;
+      for (std::size_t r = 0; r < available.size(); ++r) sum += relaxed->packing.prices[r] * available[r];
+      for (std::size_t k = 0; k < devices_.size(); ++k) ask.prices[k] = 0.5 * (relaxed->packing.prices[k] / sum + best.prices[k]);
+      ask.pipelinePrice = 0.5 * (relaxed->packing.prices.back() / sum + best.pipelinePrice);
     }
-    return bestPrices;
+    prices_ = normalized(best.prices);
   }
 
   template <class... Args>
@@ -190,47 +252,106 @@ class OptimalSearch {
     fprintf(stderr, format, args...);
   }
 
-  void plansFrom(PlanSpace& space, double least) {
+  /// How many pipelines the best packing has; 0: none found.
+  std::size_t plansFrom(Pool& pool, Aim aim, double least) {
+    const std::vector<int> available = resources(aim);
     std::optional<Packed> packed;
     double failed = least;
     for (const double more : {0.0, 0.001, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0}) {
-      packed = packWhole(space.columns, devices_, batch_, least * (1 + more));
+      packed = packWhole(pool.columns, available, batch_, least * (1 + more));
       if (packed || session_.stopped()) break;
       failed = least * (1 + more);
     }
     while (packed && packed->time - failed > kPackingTolerance * packed->time && !session_.stopped()) {
       const double middle = (packed->time + failed) / 2;
-      if (auto better = packWhole(space.columns, devices_, batch_, middle)) packed = std::move(better);
+      if (auto better = packWhole(pool.columns, available, batch_, middle)) packed = std::move(better);
       else failed = middle;
     }
-    if (!packed) return;
+    if (!packed) return 0;
     std::vector<PathTime> times;
-    for (const auto& [column, copies] : packed->copies) times.push_back({space.columns[column].fill, space.columns[column].pace});
-    const std::vector<Load> loads = balanced(space.columns, *packed, times, batch_);
-    if (loads.empty()) return;
-    const std::vector<Pipeline> pipelines = placed(model_, space.options, limits_, space.columns, loads);
-    if (pipelines.empty()) return;
-    noteClosedForm(pipelines);
-    // Once more, balanced by what the simulation says of them.
-    for (std::size_t i = 0; i < packed->copies.size(); ++i) {
-      for (std::size_t p = 0; p < loads.size(); ++p) {
-        if (loads[p].column != packed->copies[i].first) continue;
-        times[i] = simulatedTime(model_, pipelines[p]);
-        break;
+    for (const auto& [column, copies] : packed->copies) times.push_back({pool.columns[column].fill, pool.columns[column].pace});
+    const std::vector<Load> loads = balanced(pool.columns, *packed, times, batch_);
+    if (loads.empty()) return 0;
+    const auto placedAs = [&](const std::vector<Load>& as, Neighbours neighbours) {
+      return placed(model_, planOptions(), limits_, pool.columns, as, neighbours);
+    };
+    std::vector<std::vector<Pipeline>> candidates;
+    for (const Neighbours neighbours : {Neighbours::Stages, Neighbours::Replicas}) {
+      if (neighbours == Neighbours::Replicas && loads.size() == 1) continue;
+      candidates.push_back(placedAs(loads, neighbours));
+      const std::vector<Pipeline>& pipelines = candidates.back();
+      if (pipelines.empty()) continue;
+      noteClosedForm(pipelines);
+      // Once more, balanced by what the simulation says of them.
+      std::vector<PathTime> simulated = times;
+      for (std::size_t i = 0; i < packed->copies.size(); ++i) {
+        for (std::size_t p = 0; p < loads.size(); ++p) {
+          if (loads[p].column != packed->copies[i].first) continue;
+          simulated[i] = simulatedTime(model_, pipelines[p]);
+          break;
+        }
       }
+      const std::vector<Load> again = balanced(pool.columns, *packed, simulated, batch_);
+      if (!again.empty()) candidates.push_back(placedAs(again, neighbours));
     }
-    const std::vector<Load> simulated = balanced(space.columns, *packed, times, batch_);
-    std::vector<std::vector<Pipeline>> candidates = {pipelines};
-    if (!simulated.empty()) candidates.push_back(placed(model_, space.options, limits_, space.columns, simulated));
     session_.consider(
         candidates.size(), [&](std::size_t i) { return candidates[i]; }, "optimal: packed columns");
+    return loads.size();
   }
 
   void noteClosedForm(const std::vector<Pipeline>& pipelines) {
     if (worstLack(model_, pipelines)) return;
     Seconds slowest;
-    for (const Pipeline& pipeline : pipelines) slowest = std::max(slowest, evenkeel::closedForm(pipelineTimes(model_, pipeline)));
+    for (const Pipeline& pipeline : pipelines) slowest = std::max(slowest, closedForm(pipelineTimes(model_, pipeline)));
     closedForm_ = std::min(closedForm_, slowest.value);
+  }
+
+  void proveClosedForm() {
+    PriceSearch search(boundOptions(), Measure::ClosedForm, batch_, deviceCount(), {});
+    const PriceSearch::Limits limits{.tolerance = 1e-3,
+                                     .enough = closedForm_,
+                                     .atLeast = 0,
+                                     .mostPaths = kMostPaths,
+                                     .stopped = [this] { return session_.stopped(); }};
+    const auto found = search.run({.prices = prices_}, limits, {});
+    closedFormBound_ = std::max(closedFormBound_, found.bound);
+    trace("closed form: bound %.5f reached %.5f paths %ld, have %.5f: gap %.3f %%\n", found.bound, found.reached,
+          static_cast<long>(found.paths), closedForm_, 100 * (1 - closedFormBound_ / closedForm_));
+  }
+
+  /// The least over all classes of plans: by how many pipelines there are (more than a node has devices: their rings leave the
+  /// node) and by the micro-batch of the pipeline that has most to do.
+  void prove(double tolerance) {
+    double least = session_.incumbentTime().value * (1 - tolerance / 2);
+    for (const bool few : {false, true}) {
+      if (!few && nodeMost_ >= deviceCount()) continue;
+      PriceSearch search(boundOptions(), Measure::Schedule, batch_, deviceCount(),
+                         few ? syncRates(model_, Purpose::Bound, Rings::InNode, 1)
+                             : syncRates(model_, Purpose::Bound, Rings::BetweenNodes, nodeMost_ + 1));
+      for (const std::int64_t mostMicroBatch : {1, 2, 4, 8, 16, 0}) {
+        if (mostMicroBatch > batch_) continue;
+        double bound = 0;
+        for (const double part : {0.0, 0.3, 0.6}) {
+          if (part > 0 && (!few || bound >= least || session_.stopped())) break;
+          Ask ask{.prices = prices_, .mostMicroBatch = mostMicroBatch};
+          for (double& price : ask.prices) price *= 1 - part;
+          ask.pipelinePrice = part / nodeMost_;
+          ask.late = mostMicroBatch == 0 ? 1.0 : 1.0 - 1.0 / static_cast<double>(mostMicroBatch);
+          const PriceSearch::Limits limits{.tolerance = tolerance,
+                                           .enough = least,
+                                           .atLeast = bound,
+                                           .mostPaths = kMostPaths,
+                                           .stopped = [this] { return session_.stopped(); }};
+          const auto found = search.run(ask, limits, {});
+          bound = std::max(bound, found.bound);
+          trace("bound few %d b %ld part %.1f: bound %.5f reached %.5f paths %ld\n", few, static_cast<long>(mostMicroBatch), part,
+                found.bound, found.reached, static_cast<long>(found.paths));
+        }
+        least = std::min(least, bound);
+      }
+    }
+    if (least < kNever) session_.raiseBound({least});
+    trace("reported: bound %.5f incumbent %.5f\n", least, session_.incumbentTime().value);
   }
 
   SearchSession& session_;
@@ -239,7 +360,12 @@ class OptimalSearch {
   std::int64_t batch_;
   std::vector<int> devices_;  // by kind
   std::vector<int> kinds_;    // that have devices
-  double closedForm_ = kNever;
+  int nodeMost_ = 1;
+  std::vector<double> prices_;
+  int holders_ = 1;
+  std::map<int, std::unique_ptr<StageOptions>> planOptions_;  // by holders
+  std::unique_ptr<StageOptions> boundOptions_;
+  double closedForm_ = kNever, closedFormBound_ = 0;
 };
 
 Result<Plan> plan(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {

@@ -221,8 +221,8 @@ std::int64_t packGrid(std::span<const Column> columns, std::vector<Item> items, 
 }  // namespace
 
 std::int64_t Column::samplesIn(double time) const {
-  if (time < fill) return 0;
-  const double more = std::floor((time - fill) / pace + 1e-9);
+  if (time < fill + sync) return 0;
+  const double more = std::floor((time - fill - sync) / pace + 1e-9);
   const auto count = more < static_cast<double>(mostMicroBatches) ? static_cast<std::int64_t>(more) + 1 : mostMicroBatches;
   return microBatch * std::min(count, mostMicroBatches);
 }
@@ -235,7 +235,7 @@ std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std
   if (columns.empty()) return std::nullopt;
   const auto enough = static_cast<double>(batch) * (1 - 1e-9);
   double low = kNever;
-  for (const Column& column : columns) low = std::min(low, column.fill);
+  for (const Column& column : columns) low = std::min(low, column.fill + column.sync);
   double high = low;
   RelaxedTime best;
   for (int doubling = 0;; ++doubling) {

@@ -13,12 +13,13 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Rounding of sums of seconds must not lift a bound above a plan that meets it.
 constexpr double kRoundingMargin = 1.0 - 1e-9;
-/// From so many micro-batches on, one more changes too little to branch on; and so do paces this near to each other.
+/// From so many micro-batches on, one more changes too little to branch on; and so do paces and syncs this near to each other.
 constexpr int kManyMicroBatches = 256;
-constexpr double kSamePace = 1.0003;
+constexpr double kSamePace = 1.0004, kSameSync = 2e-4;
 constexpr int kMostPaceDoublings = 80;
 constexpr double kMostTheta = 1e4;
 constexpr double kSketchSteps = 1.3;
+constexpr std::size_t kFirst = 2, kLast = 3;  // parts of forwards_ and syncs_
 
 /// out[j] = min(out[j], cost + in[j])
 void relax(double* out, const double* in, std::size_t count, double cost) {
@@ -55,10 +56,10 @@ PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, 
   return time;
 }
 
-PriceSearch::PriceSearch(const StageOptions& options, Measure measure, bool ragged, std::int64_t batch, int mostStages)
+PriceSearch::PriceSearch(const StageOptions& options, Measure measure, std::int64_t batch, int mostStages,
+                         std::vector<double> syncRates)
     : options_(options),
       measure_(measure),
-      late_(ragged ? 1.0 : 0.0),
       batch_(static_cast<double>(batch)),
       unitCount_(options.unitCount()),
       mostStages_(std::min(mostStages, options.unitCount())) {
@@ -68,17 +69,77 @@ PriceSearch::PriceSearch(const StageOptions& options, Measure measure, bool ragg
       for (int count = 1; count < unitCount_; ++count) {
         if (count <= unitCount_ - 2) of[1].push_back(options.forward(o, {1, 1 + count}));
         if (count <= unitCount_ - 3) of[0].push_back(options.forward(o, {2, 2 + count}));
-        of[2].push_back(options.forward(o, {0, count}));
+        of[kFirst].push_back(options.forward(o, {0, count}));
       }
     }
   }
+  setSyncRates(std::move(syncRates));
   const auto half = static_cast<std::size_t>(unitCount_ / 2 + 1);
   value_.assign(static_cast<std::size_t>(mostStages_), {std::vector<double>(half, kNever), std::vector<double>(half, kNever)});
   merged_.resize(static_cast<std::size_t>(mostStages_));
 }
 
+void PriceSearch::setSyncRates(std::vector<double> rates) {
+  syncRates_ = std::move(rates);
+  syncs_.clear();
+  if (syncRates_.empty()) return;
+  for (std::size_t o = 0; o < options_.options().size(); ++o) {
+    const StageOption& option = options_.options()[o];
+    // All numbers of samples store the same.
+    if (o > 0 && options_.options()[o - 1].kind == option.kind && options_.options()[o - 1].tp == option.tp) {
+      syncs_.push_back(syncs_.back());
+      continue;
+    }
+    const double rate = syncRates_[static_cast<std::size_t>(option.kind)];
+    const auto sync = [&](UnitRange units) { return rate * static_cast<double>(options_.parameters(o, units)); };
+    auto& of = syncs_.emplace_back();
+    for (int count = 1; count < unitCount_; ++count) {
+      if (count <= unitCount_ - 2) of[1].push_back(sync({1, 1 + count}));
+      if (count <= unitCount_ - 3) of[0].push_back(sync({2, 2 + count}));
+      of[kFirst].push_back(sync({0, count}));
+      of[kLast].push_back(sync({unitCount_ - count, unitCount_}));
+    }
+  }
+}
+
+double PriceSearch::syncOf(const Path& path) const {
+  double longest = 0;
+  for (const PathStage& stage : path) {
+    if (syncRates_.empty()) break;
+    const StageOption& option = options_.options()[stage.option];
+    longest = std::max(longest, syncRates_[static_cast<std::size_t>(option.kind)] *
+                                    static_cast<double>(options_.parameters(stage.option, stage.units)));
+  }
+  return longest;
+}
+
 double PriceSearch::addedCost(std::size_t option, double perShare) const {
   return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
+}
+
+double PriceSearch::pipelineShare(std::size_t lastOption) const {
+  const std::int64_t samples = ask_.mostMicroBatch > 0 ? ask_.mostMicroBatch : options_.options()[lastOption].mostSamples;
+  return batch_ * ask_.pipelinePrice / static_cast<double>(samples);
+}
+
+/// How many units of the part keep within the node's pace and sync.
+std::size_t PriceSearch::countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
+                                     double ahead, double send) const {
+  std::size_t count = 0;
+  if (ahead < 0) {
+    count = static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), node.mostPace - send) - times.begin());
+  } else {
+    const std::vector<double>& forward = forwards_[option][part];
+    std::size_t high = times.size();
+    while (count < high) {
+      const std::size_t middle = (count + high) / 2;
+      if (times[middle] - ahead * forward[middle] <= node.mostPace) count = middle + 1;
+      else high = middle;
+    }
+  }
+  if (syncs_.empty() || node.mostSync == kNever) return count;
+  const std::vector<double>& sync = syncs_[option][part];
+  return std::min(count, static_cast<std::size_t>(std::upper_bound(sync.begin(), sync.end(), node.mostSync) - sync.begin()));
 }
 
 /// The cheapest option for each number of units of the first of `stages` stages.
@@ -87,35 +148,23 @@ void PriceSearch::merge(const Node& node, int stages, double perShare) {
   const auto most = static_cast<std::size_t>(unitCount_);
   for (auto* part : {&row.inner[0], &row.inner[1], &row.first}) part->assign(most, kNever);
   const auto& times = options_.times(std::min(stages, node.least));
-  const double ahead = forwardsAhead(stages, node.least);
+  const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least);
   std::array<std::size_t, 3> longest{};
   for (std::size_t o = 0; o < times.size(); ++o) {
-    const double added = addedCost(o, perShare);
+    if (prices_[o] == kNever) continue;
+    const double added = addedCost(o, perShare), send = options_.send(o);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
-      std::size_t count = 0;
-      if (measure_ == Measure::ClosedForm) {
-        const double limit = node.mostPace - options_.send(o);
-        count = static_cast<std::size_t>(std::upper_bound(of.begin(), of.end(), limit) - of.begin());
-      } else {
-        const std::vector<double>& forward = forwards_[o][part];
-        std::size_t low = 0, high = of.size();
-        while (low < high) {
-          const std::size_t middle = (low + high) / 2;
-          if (of[middle] - ahead * forward[middle] <= node.mostPace) low = middle + 1;
-          else high = middle;
-        }
-        count = low;
-      }
+      const std::size_t count = countWithin(o, part, of, node, ahead, send);
       relax(out.data(), of.data(), count, added);
       longest[part] = std::max(longest[part], count);
     };
     take(times[o].inner[0], row.inner[0], 0);
     take(times[o].inner[1], row.inner[1], 1);
-    take(times[o].first, row.first, 2);
+    take(times[o].first, row.first, kFirst);
   }
   row.inner[0].resize(longest[0]);
   row.inner[1].resize(longest[1]);
-  row.first.resize(longest[2]);
+  row.first.resize(longest[kFirst]);
 }
 
 /// value_ of so many stages from that of one less.
@@ -137,24 +186,28 @@ void PriceSearch::addStages(int stages) {
 }
 
 PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare) {
-  ++shortestPaths_;
+  ++result_.paths;
   Shortest best{.cost = kNever, .path = {}};
   int bestStages = 0;
   auto& last = value_.front();
   for (auto& part : last) std::ranges::fill(part, kNever);
   const auto& times = options_.times(1);
   for (std::size_t o = 0; o < times.size(); ++o) {
-    const double added = perShare * prices_[o];
+    if (prices_[o] == kNever) continue;
+    const double added = perShare * (prices_[o] + pipelineShare(o));
     const std::vector<double>& of = times[o].last;
     for (std::size_t i = 0; i < of.size() && of[i] <= node.mostPace; ++i) {
+      if (!syncs_.empty() && syncs_[o][kLast][i] > node.mostSync) break;
       const std::size_t unit = static_cast<std::size_t>(unitCount_) - (i + 1);
       double& value = last[unit % 2][unit / 2];
       value = std::min(value, of[i] + added);
     }
     if (times[o].alone <= node.mostPace && times[o].alone + added < best.cost) {
+      const Path alone = {{o, {0, unitCount_}}};
+      if (syncOf(alone) > node.mostSync) continue;
       best.cost = times[o].alone + added;
       bestStages = 1;
-      best.path = {{o, {0, unitCount_}}};
+      best.path = alone;
     }
   }
   for (int stages = 2; stages <= mostStages_; ++stages) {
@@ -177,32 +230,17 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare) {
   }
   if (bestStages > 1) best.path = pathOf(bestStages, node, perShare);
   for (const PathStage& stage : best.path) best.share += prices_[stage.option];
+  if (!best.path.empty()) best.share += pipelineShare(best.path.back().option);
   return best;
 }
 
 Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
   Path path;
   int unit = 0;
-  for (int left = stages; left >= 1; --left) {
-    if (left == 1) {
-      const auto& times = options_.times(1);
-      const auto count = static_cast<std::size_t>(unitCount_ - unit);
-      PathStage stage{0, {unit, unitCount_}};
-      double best = kNever;
-      for (std::size_t o = 0; o < times.size(); ++o) {
-        if (times[o].last.size() < count || times[o].last[count - 1] > node.mostPace) continue;
-        const double cost = times[o].last[count - 1] + perShare * prices_[o];
-        if (cost < best) {
-          best = cost;
-          stage.option = o;
-        }
-      }
-      path.push_back(stage);
-      break;
-    }
+  for (int left = stages; left > 1; --left) {
     const MergedRow& row = merged_[static_cast<std::size_t>(left - 1)];
-    const bool isFirst = unit == 0;
-    const std::vector<double>& costs = isFirst ? row.first : row.inner[static_cast<std::size_t>(unit % 2)];
+    const auto part = unit == 0 ? kFirst : static_cast<std::size_t>(unit % 2);
+    const std::vector<double>& costs = part == kFirst ? row.first : row.inner[part];
     const auto& behind = value_[static_cast<std::size_t>(left - 2)];
     double best = kNever;
     std::size_t count = 0;
@@ -217,16 +255,12 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
     }
     assert(count > 0);
     const auto& times = options_.times(std::min(left, node.least));
-    const double ahead = forwardsAhead(left, node.least);
+    const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;
     for (std::size_t o = 0; o < times.size(); ++o) {
-      const std::vector<double>& of = isFirst ? times[o].first : times[o].inner[static_cast<std::size_t>(unit % 2)];
-      if (of.size() < count) continue;
-      const double pace = measure_ == Measure::ClosedForm
-                              ? of[count - 1] + options_.send(o)
-                              : of[count - 1] - ahead * forwards_[o][isFirst ? 2 : static_cast<std::size_t>(unit % 2)][count - 1];
-      if (pace > node.mostPace * (1 + 1e-12)) continue;
+      const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
+      if (prices_[o] == kNever || countWithin(o, part, of, node, ahead, options_.send(o)) < count) continue;
       const double cost = of[count - 1] + addedCost(o, perShare);
       if (cost < least) {
         least = cost;
@@ -236,35 +270,61 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
     path.push_back(stage);
     unit += static_cast<int>(count);
   }
+  const auto& times = options_.times(1);
+  const auto count = static_cast<std::size_t>(unitCount_ - unit);
+  PathStage stage{0, {unit, unitCount_}};
+  double best = kNever;
+  for (std::size_t o = 0; o < times.size(); ++o) {
+    if (prices_[o] == kNever || times[o].last.size() < count || times[o].last[count - 1] > node.mostPace) continue;
+    if (!syncs_.empty() && syncs_[o][kLast][count - 1] > node.mostSync) continue;
+    const double cost = times[o].last[count - 1] + perShare * (prices_[o] + pipelineShare(o));
+    if (cost < best) {
+      best = cost;
+      stage.option = o;
+    }
+  }
+  path.push_back(stage);
   return path;
 }
 
 void PriceSearch::offer(const Shortest& found, const Node& node) {
   if (found.path.empty()) return;
-  const double asked = std::ceil(found.share - late_ - 1e-9);
+  const double asked = std::ceil(found.share - ask_.late - 1e-9);
   const int microBatches = static_cast<int>(std::clamp(asked, 1.0, 1e9));
   const PathTime time = timeOf(options_, found.path, measure_, microBatches);
-  const double reached = time.of(microBatches);
+  const double reached = time.of(microBatches) + syncOf(found.path);
   if (reached < result_.reached) {
     result_.reached = reached;
     result_.best = found.path;
   }
-  if (*onPath_) (*onPath_)(found.path, static_cast<int>(found.path.size()) <= node.least ? microBatches : node.least);
+  if (onPath_ && *onPath_) (*onPath_)(found.path, static_cast<int>(found.path.size()) <= node.least ? microBatches : node.least);
 }
 
 /// The bound of a node: the multiplier of the number of micro-batches is sought by a few steps; each of them is a bound.
 void PriceSearch::evaluate(Node& node, double enough) {
   node.evaluated = true;
+  double best = -kNever;
   const auto tryAt = [&](double theta) {
     const Shortest found = shortest(node, theta * node.pace);
-    double constant = -(1.0 + theta * late_) * node.pace;
+    double constant = -(1.0 + theta * ask_.late) * node.pace;
     if (theta <= 1) constant += (1 - theta) * node.least * node.pace;
     else constant -= (theta - 1) * node.most * node.pace;
-    node.bound = std::max(node.bound, (found.cost + constant) * kRoundingMargin);
+    const double bound = (found.cost + constant + node.sync) * kRoundingMargin;
+    node.bound = std::max(node.bound, bound);
     offer(found, node);
-    return found.cost == kNever ? 0.0 : found.share - late_;
+    if (found.path.empty()) return 0.0;
+    const double share = found.share - ask_.late;
+    if (bound > best) {
+      best = bound;
+      const double microBatches = std::clamp(std::max(share, static_cast<double>(node.least)), 1.0, 1e9);
+      const PathTime time = timeOf(options_, found.path, measure_, node.least);
+      node.paceSlack = (microBatches - 1) * std::max(0.0, std::min(time.pace, node.mostPace) - node.pace);
+      node.pathSync = syncOf(found.path);
+      node.syncSlack = std::max(0.0, node.pathSync - node.sync);
+    }
+    return share;
   };
-  const bool isOpen = node.most >= kManyMicroBatches;
+  const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
   if (node.bound >= enough) return;
   if (share < node.least && share > 0) {
@@ -286,12 +346,19 @@ void PriceSearch::evaluate(Node& node, double enough) {
   }
 }
 
-void PriceSearch::setPrices(std::span<const double> prices) {
+void PriceSearch::setAsk(const Ask& ask) {
+  ask_ = ask;
   prices_.clear();
   for (const StageOption& option : options_.options()) {
-    const double price = prices[static_cast<std::size_t>(option.kind)];
+    const double price = ask.prices[static_cast<std::size_t>(option.kind)];
     assert(std::isfinite(price) && price >= 0);
-    prices_.push_back(batch_ * price * option.tp / static_cast<double>(option.mostSamples));
+    if (ask.mostMicroBatch > 0 && option.samples > ask.mostMicroBatch) {
+      prices_.push_back(kNever);
+      continue;
+    }
+    const std::int64_t samples =
+        ask.mostMicroBatch > 0 ? std::min(option.mostSamples, ask.mostMicroBatch) : option.mostSamples;
+    prices_.push_back(batch_ * price * option.tp / static_cast<double>(samples));
   }
 }
 
@@ -299,6 +366,7 @@ void PriceSearch::setPrices(std::span<const double> prices) {
 double PriceSearch::leastPace() const {
   double least = kNever;
   for (std::size_t o = 0; o < options_.options().size(); ++o) {
+    if (prices_[o] == kNever) continue;
     for (const UnitRange unit : {UnitRange{1, 2}, UnitRange{2, 3}}) {
       const double time = options_.time(o, unit, 1);
       least = std::min(least, measure_ == Measure::ClosedForm ? time : time - options_.forward(o, unit));
@@ -307,14 +375,14 @@ double PriceSearch::leastPace() const {
   return least;
 }
 
-void PriceSearch::sketch(std::span<const double> prices, const OnPath& onPath) {
+void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
   result_ = {.bound = 0, .reached = kNever, .best = {}};
   onPath_ = &onPath;
-  setPrices(prices);
+  setAsk(ask);
   const double least = leastPace();
   double cheapest = kNever;
   for (double pace = least; least < kNever && pace < least * 1e6; pace *= kSketchSteps) {
-    const Node node{pace, pace * kSketchSteps, mostStages_, kManyMicroBatches, 0};
+    const Node node{.pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
     const Shortest found = shortest(node, pace);
     offer(found, node);
     if (found.path.empty()) continue;
@@ -322,58 +390,62 @@ void PriceSearch::sketch(std::span<const double> prices, const OnPath& onPath) {
     if (found.path.size() == 1 && found.cost > 4 * cheapest) break;
     cheapest = std::min(cheapest, found.cost);
   }
-  shortestPaths_ = 0;
   onPath_ = nullptr;
 }
 
-PriceSearch::Result PriceSearch::run(std::span<const double> prices, const Limits& limits, const OnPath& onPath) {
+PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const OnPath& onPath) {
   result_ = {.bound = 0, .reached = kNever, .best = {}};
   onPath_ = &onPath;
-  setPrices(prices);
+  setAsk(ask);
   const double leastPace = this->leastPace();
   const auto later = [](const Node& a, const Node& b) { return a.bound > b.bound; };
   std::priority_queue<Node, std::vector<Node>, decltype(later)> open(later);
   if (leastPace > 0 && leastPace < kNever) {
     const int most = static_cast<int>(std::min(batch_, 1e9));
     // With one micro-batch there is only the fill.
-    open.push({leastPace, kNever, 1, 1, leastPace * kRoundingMargin});
+    open.push({.pace = leastPace, .mostPace = kNever, .mostSync = kNever, .bound = leastPace * kRoundingMargin});
     double pace = leastPace;
     for (int i = 0; i < kMostPaceDoublings; ++i, pace *= 2) {
       for (int least = 2; least <= most; least *= 2) {
         const bool isLast = least >= kManyMicroBatches;
         const int end = isLast ? most : std::min(most, 2 * least - 1);
         // Every pipeline fills at least one pace.
-        open.push({pace, 2 * pace, least, end, least * pace * kRoundingMargin});
+        open.push({.pace = pace, .mostPace = 2 * pace, .least = least, .most = end, .mostSync = kNever, .bound = least * pace * kRoundingMargin});
         if (isLast) break;
       }
     }
   }
   double closed = kNever;
   while (true) {
-    if (open.empty()) {
-      result_.bound = closed;
-      break;
-    }
-    Node node = open.top();
-    result_.bound = std::min(closed, node.bound);
+    result_.bound = open.empty() ? closed : std::min(closed, open.top().bound);
     const double target = std::min(limits.enough, result_.reached * (1 - limits.tolerance));
-    if (result_.bound >= target || result_.reached < limits.atLeast || shortestPaths_ > limits.mostPaths || limits.stopped()) break;
+    if (open.empty() || result_.bound >= target || closed <= result_.bound || result_.reached < limits.atLeast ||
+        result_.paths > limits.mostPaths || limits.stopped())
+      break;
+    Node node = open.top();
     open.pop();
     if (!node.evaluated) {
       evaluate(node, target);
       open.push(node);
       continue;
     }
-    const bool oneM = node.least == node.most || node.least >= kManyMicroBatches;
-    const double paceRatio = node.mostPace / node.pace;
-    if (node.most == 1 || (oneM && paceRatio < kSamePace)) {
+    const bool oneCount = node.least == node.most || node.least >= kManyMicroBatches;
+    const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
+    const bool oneSync = node.syncSlack <= kSameSync * node.bound;
+    if (oneCount && onePace && oneSync) {
       closed = std::min(closed, node.bound);
       continue;
     }
-    const double countRatio = oneM ? 1.0 : static_cast<double>(node.most + 1) / node.least;
+    // What is widest is halved.
+    const double countSlack = oneCount ? -1.0 : 0.5 * (node.most - node.least) * node.pace;
+    const double paceSlack = onePace ? -1.0 : std::max(node.paceSlack, 0.25 * (node.least - 1) * (node.mostPace - node.pace));
+    const double syncSlack = oneSync ? -1.0 : node.syncSlack;
     Node other = node;
     node.evaluated = other.evaluated = false;
-    if (countRatio > paceRatio * paceRatio || paceRatio < kSamePace) {
+    if (syncSlack >= countSlack && syncSlack >= paceSlack) {
+      const double middle = (node.sync + node.pathSync) / 2;
+      node.mostSync = other.sync = middle;
+    } else if (countSlack >= paceSlack) {
       const int middle = node.least + (node.most - node.least) / 2;
       node.most = middle;
       other.least = middle + 1;
@@ -384,8 +456,6 @@ PriceSearch::Result PriceSearch::run(std::span<const double> prices, const Limit
     open.push(node);
     open.push(other);
   }
-  result_.nodes = shortestPaths_;
-  shortestPaths_ = 0;
   onPath_ = nullptr;
   return result_;
 }

@@ -37,21 +37,31 @@ struct PathTime {
 };
 [[nodiscard]] PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches);
 
-/// The least time of any pipeline that must train its share of the batch (optimal.md 3). Device kinds have prices; a pipeline whose
-/// devices cost c (of 1 in all) trains at least batch x c samples in some pipeline of every plan, so
-///     T >= min over pipelines p of fill_p + (M_p - 1) pace_p,  M_p >= batch x c_p / b_p.
-/// For pace in [s, s'] and M in [m, m'] this is a shortest path over (stages behind, units done); branching on both closes the gap.
-/// A mixed or unevenly shared stage costs per sample at least what its cheapest replica costs, and is no faster than that.
+/// What a pipeline must do in some pipeline of every plan: train batch x (prices of its devices + pipelinePrice) samples, where the
+/// prices of all devices and pipelines of the cluster sum to 1.
+struct Ask {
+  std::vector<double> prices;  // of a device, by kind; finite and >= 0
+  double pipelinePrice = 0;
+  /// Only micro-batches of at most so many samples; 0: any. Then a pipeline owes its own price for no more samples than that.
+  std::int64_t mostMicroBatch = 0;
+  /// Micro-batches that may be missing: a last one that is smaller is not sure to cost anything (Measure::Schedule).
+  double late = 0;
+};
+
+/// The least time of any pipeline that must do what is asked (optimal.md 3), and of the gradient sync of its largest stage:
+///     T >= min over pipelines p of fill_p + (M_p - 1) pace_p + sync_p,  M_p >= batch x price_p / b_p.
+/// For pace, M and sync within intervals this is a shortest path over (stages behind, units done); branching on the three closes
+/// the gap. A mixed or unevenly shared stage costs per sample at least what its cheapest replica costs, and is no faster.
 class PriceSearch {
  public:
-  /// `ragged`: a last micro-batch that is smaller counts for nothing, so that only full ones are sure (Schedule with b > 1).
-  PriceSearch(const StageOptions& options, Measure measure, bool ragged, std::int64_t batch, int mostStages);
+  /// syncRates[kind]: seconds of sync for each parameter that a device stores; empty: sync is left out.
+  PriceSearch(const StageOptions& options, Measure measure, std::int64_t batch, int mostStages, std::vector<double> syncRates);
 
   struct Result {
-    double bound = 0;    // no pipeline that earns its prices is faster
+    double bound = 0;    // no pipeline that does what is asked is faster
     double reached = 0;  // by the best path found; infinite: none
     Path best;
-    std::int64_t nodes = 0;
+    std::int64_t paths = 0;  // shortest paths that were sought
   };
   using OnPath = std::function<void(const Path&, int microBatches)>;
   /// When a run ends: at a relative gap of `tolerance`, when the bound reaches `enough` or can no longer reach `atLeast`, after
@@ -61,22 +71,28 @@ class PriceSearch {
     std::int64_t mostPaths = 0;
     std::function<bool()> stopped;
   };
-  /// prices[kind]: of one device, finite and >= 0. `onPath` sees the shortest path of each node.
-  [[nodiscard]] Result run(std::span<const double> prices, const Limits& limits, const OnPath& onPath);
+  /// `onPath` sees the shortest path of each node.
+  [[nodiscard]] Result run(const Ask& ask, const Limits& limits, const OnPath& onPath);
   /// Shows `onPath` a pipeline of few to one of many stages, any number of micro-batches in each. A start, no bound.
-  void sketch(std::span<const double> prices, const OnPath& onPath);
+  void sketch(const Ask& ask, const OnPath& onPath);
+
+  void setSyncRates(std::vector<double> rates);
+  /// Of the path's largest stage.
+  [[nodiscard]] double syncOf(const Path& path) const;
 
  private:
   struct Node {
     double pace = 0, mostPace = 0;
-    int least = 1, most = 1;  // micro-batches
+    int least = 1, most = 1;           // micro-batches
+    double sync = 0, mostSync = 0;     // seconds
     double bound = 0;
     bool evaluated = false;
+    double paceSlack = 0, syncSlack = 0, pathSync = 0;  // of its shortest path: what branching may gain
   };
   struct Shortest {
     double cost = 0;  // infinite: there is no path
     Path path;
-    double share = 0;  // micro-batches that its prices ask of it
+    double share = 0;  // micro-batches that are asked of it
   };
   /// Least cost of a stage by its number of units.
   struct MergedRow {
@@ -88,22 +104,26 @@ class PriceSearch {
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare) const;
   [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
-  void setPrices(std::span<const double> prices);
+  [[nodiscard]] double pipelineShare(std::size_t lastOption) const;
+  [[nodiscard]] std::size_t countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
+                                        double ahead, double send) const;
+  void setAsk(const Ask& ask);
   [[nodiscard]] double leastPace() const;
   void evaluate(Node& node, double enough);
   void offer(const Shortest& found, const Node& node);
 
   const StageOptions& options_;
   Measure measure_;
-  double late_;  // micro-batches that may be missing
   double batch_;
   int unitCount_, mostStages_;
-  std::vector<std::array<std::vector<double>, 3>> forwards_;  // by option: of 1, 2, ... units; [0], [1] as Times::inner, [2] first
+  // By option, of 1, 2, ... units; [0], [1] as Times::inner, [2] first, [3] last.
+  std::vector<std::array<std::vector<double>, 4>> forwards_, syncs_;
+  std::vector<double> syncRates_;
 
-  std::vector<double> prices_;     // of an option, in micro-batches that it asks of its pipeline
+  Ask ask_;
+  std::vector<double> prices_;     // of an option, in micro-batches that are asked of its pipeline; infinite: not allowed
   std::vector<MergedRow> merged_;  // by stages - 1
   std::vector<std::array<std::vector<double>, 2>> value_;  // [stages - 1][parity of the unit][unit / 2]: cost of the units from there
-  std::int64_t shortestPaths_ = 0;
   Result result_;
   const OnPath* onPath_ = nullptr;
 };

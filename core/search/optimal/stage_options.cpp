@@ -47,6 +47,7 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
     DeviceMemory device{.kind = option.kind};
     device.parameters = device.gradientParameters = model_.parameters(kind, option.tp);
     device.shardedParameters = ceilDivide(device.parameters, space_.holders);
+    costs.parameters[index(kind)] = device.parameters;
     const MemoryUse use = memoryUse(model_, device);
     costs.fixed[index(kind)] = (use.weights + use.gradients + use.optimizer).value;
   }
@@ -183,7 +184,7 @@ std::vector<StageOptions::Times> StageOptions::computeTimes(int inFlight) const 
     const int behind = inFlight - 1;  // each of so many stages has a unit
     fill(all[o].inner[1], unitCount_ - 1 - behind - 1, [](int count) { return UnitRange{1, 1 + count}; });
     fill(all[o].inner[0], unitCount_ - 2 - behind - 1, [](int count) { return UnitRange{2, 2 + count}; });
-    fill(all[o].first, unitCount_ - 1 - behind + (behind > 0 ? 0 : 0), [](int count) { return UnitRange{0, count}; });
+    fill(all[o].first, unitCount_ - 1 - behind, [](int count) { return UnitRange{0, count}; });
     if (inFlight > 1) continue;
     fill(all[o].last, unitCount_ - 1, [this](int count) { return UnitRange{unitCount_ - count, unitCount_}; });
     all[o].alone = timeOf(costs_[o], countsOf({0, unitCount_}), 1, true);
@@ -201,6 +202,14 @@ double StageOptions::forward(std::size_t option, UnitRange units) const {
   const Counts counts = countsOf(units);
   double sum = 0;
   for (std::size_t k = 0; k < 4; ++k) sum += counts[k] * costs_[option].units[k].forward.value;
+  return sum;
+}
+
+std::int64_t StageOptions::parameters(std::size_t option, UnitRange units) const {
+  const Counts counts = countsOf(units);
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < 4; ++k) sum += counts[k] * costs_[option].parameters[k];
+  if (units.size() == unitCount_) sum -= model_.tiedParameters(options_[option].tp);
   return sum;
 }
 

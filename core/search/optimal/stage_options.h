@@ -53,6 +53,8 @@ class StageOptions {
 
   /// Forward alone.
   [[nodiscard]] double forward(std::size_t option, UnitRange units) const;
+  /// That each device of the stage stores.
+  [[nodiscard]] std::int64_t parameters(std::size_t option, UnitRange units) const;
   [[nodiscard]] double send(std::size_t option) const { return costs_[option].send; }
 
   /// Time of the stage of `units`; infinite if it does not fit.
@@ -64,6 +66,7 @@ class StageOptions {
   struct Costs {
     std::array<UnitCost, 4> units;          // by UnitKind, nothing recomputed
     std::array<std::int64_t, 4> fixed{};    // bytes of parameters and their state, by UnitKind
+    std::array<std::int64_t, 4> parameters{};
     std::int64_t fixedTied = 0;             // too much of that where one stage holds both ends of a tied embedding
     std::int64_t reserved = 0, capacity = 0, boundary = 0;
     std::vector<RecomputeStep> steps;
