@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/cost/stage_time.h"
+#include "core/search/eth/polish.h"
 #include "core/search/optimal/assembly.h"
 #include "core/search/optimal/sync_rates.h"
 #include "core/search/remedy.h"
@@ -25,15 +26,17 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kClosedFormGap = 2e-3;
 constexpr int kMostRounds = 12, kMostStale = 2;
 constexpr double kPackingTolerance = 5e-4;
+/// Plans of equal pipelines that are simulated, of each pool.
+constexpr std::size_t kMostEqual = 6;
 constexpr std::int64_t kMostPaths = 3000;
 
 /// Samples of a replica for which the bound knows the exact time; beyond, classes that grow by an eighth.
-constexpr std::int64_t kExactSamples = 16;
+constexpr std::int64_t kExactSamples = 8;
 
 std::vector<std::pair<std::int64_t, std::int64_t>> sampleClasses(std::int64_t batch) {
   std::vector<std::pair<std::int64_t, std::int64_t>> classes;
   for (std::int64_t least = 1; least <= batch;) {
-    const std::int64_t most = least < kExactSamples ? least : std::min(batch, least + least / 16);
+    const std::int64_t most = least < kExactSamples ? least : std::min(batch, least + least / 8);
     classes.emplace_back(least, most);
     least = most + 1;
   }
@@ -79,8 +82,10 @@ class OptimalSearch {
     prove(0.05);
     improve(Aim::Far);
     if (model_.cluster().nodes.size() > 1) improve(Aim::Near);
+    session_.phase("polish");
+    polish(session_);
     session_.phase("bound");
-    prove(0.003);
+    prove(0.005);
     session_.note("closed_form_ms", rounded(closedForm_ * 1e3));
     session_.note("closed_form_bound_ms", rounded(closedFormBound_ * 1e3));
     session_.note("closed_form_gap", closedFormBound_ > 0 ? rounded(1 - closedFormBound_ / closedForm_) : 1.0);
@@ -267,15 +272,55 @@ class OptimalSearch {
       if (auto better = packWhole(pool.columns, available, batch_, middle)) packed = std::move(better);
       else failed = middle;
     }
+    std::vector<Packed> all;
+    if (packed) all.push_back(*packed);
+    for (Packed& copies : copiesOfOne(pool)) all.push_back(std::move(copies));
+    std::vector<std::vector<Pipeline>> candidates;
+    for (const Packed& one : all) addPlans(pool, one, candidates);
+    session_.consider(
+        candidates.size(), [&](std::size_t i) { return candidates[i]; }, "optimal: packed columns");
     if (!packed) return 0;
+    std::size_t pipelines = 0;
+    for (const auto& [column, copies] : packed->copies) pipelines += static_cast<std::size_t>(copies);
+    return pipelines;
+  }
+
+  /// Equal pipelines, as many as the devices make: their rings hold one stage each, so sync is cheap. The best few by the closed
+  /// form with sync between nodes.
+  std::vector<Packed> copiesOfOne(const Pool& pool) const {
+    std::vector<Packed> best;
+    const int most = static_cast<int>(std::min<std::int64_t>(deviceCount(), batch_));
+    std::vector<double> rates = syncRates(
+        model_, Purpose::Plan, model_.cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, most);
+    for (std::size_t j = 0; j < pool.columns.size(); ++j) {
+      const Column& column = pool.columns[j];
+      int copies = most;
+      for (std::size_t k = 0; k < devices_.size(); ++k) {
+        if (column.devices[k] > 0) copies = std::min(copies, devices_[k] / column.devices[k]);
+      }
+      if (copies < 1) continue;
+      const std::int64_t microBatches = (batch_ + std::int64_t{copies} * column.microBatch - 1) / (std::int64_t{copies} * column.microBatch);
+      if (microBatches > column.mostMicroBatches) continue;
+      double sync = 0;
+      for (const PathStage& stage : column.path) {
+        const int kind = planOptions_.at(holders_)->options()[stage.option].kind;
+        if (copies > 1) sync = std::max(sync, rates[static_cast<std::size_t>(kind)] * static_cast<double>(planOptions_.at(holders_)->parameters(stage.option, stage.units)));
+      }
+      best.push_back({column.fill + static_cast<double>(microBatches - 1) * column.pace + sync, {{j, copies}}});
+    }
+    std::ranges::stable_sort(best, {}, &Packed::time);
+    best.resize(std::min(best.size(), kMostEqual));
+    return best;
+  }
+
+  void addPlans(const Pool& pool, const Packed& packed, std::vector<std::vector<Pipeline>>& candidates) {
     std::vector<PathTime> times;
-    for (const auto& [column, copies] : packed->copies) times.push_back({pool.columns[column].fill, pool.columns[column].pace});
-    const std::vector<Load> loads = balanced(pool.columns, *packed, times, batch_);
-    if (loads.empty()) return 0;
+    for (const auto& [column, copies] : packed.copies) times.push_back({pool.columns[column].fill, pool.columns[column].pace});
+    const std::vector<Load> loads = balanced(pool.columns, packed, times, batch_);
+    if (loads.empty()) return;
     const auto placedAs = [&](const std::vector<Load>& as, Neighbours neighbours) {
       return placed(model_, planOptions(), limits_, pool.columns, as, neighbours);
     };
-    std::vector<std::vector<Pipeline>> candidates;
     for (const Neighbours neighbours : {Neighbours::Stages, Neighbours::Replicas}) {
       if (neighbours == Neighbours::Replicas && loads.size() == 1) continue;
       candidates.push_back(placedAs(loads, neighbours));
@@ -284,19 +329,16 @@ class OptimalSearch {
       noteClosedForm(pipelines);
       // Once more, balanced by what the simulation says of them.
       std::vector<PathTime> simulated = times;
-      for (std::size_t i = 0; i < packed->copies.size(); ++i) {
+      for (std::size_t i = 0; i < packed.copies.size(); ++i) {
         for (std::size_t p = 0; p < loads.size(); ++p) {
-          if (loads[p].column != packed->copies[i].first) continue;
+          if (loads[p].column != packed.copies[i].first) continue;
           simulated[i] = simulatedTime(model_, pipelines[p]);
           break;
         }
       }
-      const std::vector<Load> again = balanced(pool.columns, *packed, simulated, batch_);
-      if (!again.empty()) candidates.push_back(placedAs(again, neighbours));
+      const std::vector<Load> again = balanced(pool.columns, packed, simulated, batch_);
+      if (!again.empty() && packed.copies.size() > 1) candidates.push_back(placedAs(again, neighbours));
     }
-    session_.consider(
-        candidates.size(), [&](std::size_t i) { return candidates[i]; }, "optimal: packed columns");
-    return loads.size();
   }
 
   void noteClosedForm(const std::vector<Pipeline>& pipelines) {
@@ -328,26 +370,18 @@ class OptimalSearch {
       PriceSearch search(boundOptions(), Measure::Schedule, batch_, deviceCount(),
                          few ? syncRates(model_, Purpose::Bound, Rings::InNode, 1)
                              : syncRates(model_, Purpose::Bound, Rings::BetweenNodes, nodeMost_ + 1));
-      for (const std::int64_t mostMicroBatch : {1, 2, 4, 8, 16, 0}) {
-        if (mostMicroBatch > batch_) continue;
-        double bound = 0;
-        for (const double part : {0.0, 0.3, 0.6}) {
-          if (part > 0 && (!few || bound >= least || session_.stopped())) break;
-          Ask ask{.prices = prices_, .mostMicroBatch = mostMicroBatch};
-          for (double& price : ask.prices) price *= 1 - part;
-          ask.pipelinePrice = part / nodeMost_;
-          ask.late = mostMicroBatch == 0 ? 1.0 : 1.0 - 1.0 / static_cast<double>(mostMicroBatch);
-          const PriceSearch::Limits limits{.tolerance = tolerance,
-                                           .enough = least,
-                                           .atLeast = bound,
-                                           .mostPaths = kMostPaths,
-                                           .stopped = [this] { return session_.stopped(); }};
-          const auto found = search.run(ask, limits, {});
-          bound = std::max(bound, found.bound);
-          trace("bound few %d b %ld part %.1f: bound %.5f reached %.5f paths %ld\n", few, static_cast<long>(mostMicroBatch), part,
-                found.bound, found.reached, static_cast<long>(found.paths));
-        }
-        least = std::min(least, bound);
+      for (const std::int64_t mostSamples : {1, 2, 4, 0}) {
+        if (mostSamples > batch_) continue;
+        Ask ask{.prices = prices_, .mostSamples = mostSamples, .ragged = mostSamples != 1, .partsShrink = partsShrink_};
+        const PriceSearch::Limits limits{.tolerance = mostSamples == 1 ? tolerance : 2 * tolerance,
+                                         .enough = least,
+                                         .atLeast = 0,
+                                         .mostPaths = kMostPaths,
+                                         .stopped = [this] { return session_.stopped(); }};
+        const auto found = search.run(ask, limits, {});
+        trace("bound few %d samples %ld: bound %.5f reached %.5f paths %ld\n", few, static_cast<long>(mostSamples), found.bound,
+              found.reached, static_cast<long>(found.paths));
+        least = std::min(least, found.bound);
       }
     }
     if (least < kNever) session_.raiseBound({least});
@@ -365,6 +399,7 @@ class OptimalSearch {
   int holders_ = 1;
   std::map<int, std::unique_ptr<StageOptions>> planOptions_;  // by holders
   std::unique_ptr<StageOptions> boundOptions_;
+  bool partsShrink_ = true;
   double closedForm_ = kNever, closedFormBound_ = 0;
 };
 

@@ -29,6 +29,14 @@ void relax(double* out, const double* in, std::size_t count, double cost) {
   }
 }
 
+/// out[j] = min(out[j], cost + (1 - part) in[j] + part less[j])
+void relaxMixed(double* out, const double* in, const double* less, std::size_t count, double cost, double part) {
+  for (std::size_t j = 0; j < count; ++j) {
+    const double sum = cost + in[j] - part * (in[j] - less[j]);
+    out[j] = sum < out[j] ? sum : out[j];
+  }
+}
+
 /// Of (min(q, M) - 1) / (M - 1), the most over all M >= least.
 double forwardsAhead(int stages, int least) {
   return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
@@ -118,8 +126,7 @@ double PriceSearch::addedCost(std::size_t option, double perShare) const {
 }
 
 double PriceSearch::pipelineShare(std::size_t lastOption) const {
-  const std::int64_t samples = ask_.mostMicroBatch > 0 ? ask_.mostMicroBatch : options_.options()[lastOption].mostSamples;
-  return batch_ * ask_.pipelinePrice / static_cast<double>(samples);
+  return batch_ * ask_.pipelinePrice / static_cast<double>(options_.options()[lastOption].mostSamples);
 }
 
 /// How many units of the part keep within the node's pace and sync.
@@ -143,19 +150,19 @@ std::size_t PriceSearch::countWithin(std::size_t option, std::size_t part, const
 }
 
 /// The cheapest option for each number of units of the first of `stages` stages.
-void PriceSearch::merge(const Node& node, int stages, double perShare) {
+void PriceSearch::merge(const Node& node, int stages, double perShare, double forgiven) {
   MergedRow& row = merged_[static_cast<std::size_t>(stages - 1)];
   const auto most = static_cast<std::size_t>(unitCount_);
   for (auto* part : {&row.inner[0], &row.inner[1], &row.first}) part->assign(most, kNever);
   const auto& times = options_.times(std::min(stages, node.least));
   const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least);
   std::array<std::size_t, 3> longest{};
-  for (std::size_t o = 0; o < times.size(); ++o) {
-    if (prices_[o] == kNever) continue;
+  for (const std::size_t o : active_) {
     const double added = addedCost(o, perShare), send = options_.send(o);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
       const std::size_t count = countWithin(o, part, of, node, ahead, send);
-      relax(out.data(), of.data(), count, added);
+      if (forgiven > 0) relaxMixed(out.data(), of.data(), forwards_[o][part].data(), count, added, forgiven);
+      else relax(out.data(), of.data(), count, added);
       longest[part] = std::max(longest[part], count);
     };
     take(times[o].inner[0], row.inner[0], 0);
@@ -185,8 +192,17 @@ void PriceSearch::addStages(int stages) {
   out[0][0] = kNever;  // the embedding is the first stage's
 }
 
-PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare) {
+PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, double forgiven) {
   ++result_.paths;
+  active_.clear();
+  for (std::size_t o = 0; o < prices_.size(); ++o) {
+    const StageOptions::Times& alone = options_.times(1)[o];
+    const auto isWithin = [&](const std::vector<double>& times) {
+      return !times.empty() &&
+             times.front() - (measure_ == Measure::Schedule ? options_.forward(o, {1, 3}) : 0.0) <= node.mostPace;
+    };
+    if (prices_[o] != kNever && (isWithin(alone.inner[0]) || isWithin(alone.inner[1]) || isWithin(alone.first))) active_.push_back(o);
+  }
   Shortest best{.cost = kNever, .path = {}};
   int bestStages = 0;
   auto& last = value_.front();
@@ -211,7 +227,7 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare) {
     }
   }
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(node, stages, perShare);
+    merge(node, stages, perShare, forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -228,13 +244,13 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare) {
     // More stages only add to it.
     if (std::min(*std::ranges::min_element(now[0]), *std::ranges::min_element(now[1])) >= best.cost) break;
   }
-  if (bestStages > 1) best.path = pathOf(bestStages, node, perShare);
+  if (bestStages > 1) best.path = pathOf(bestStages, node, perShare, forgiven);
   for (const PathStage& stage : best.path) best.share += prices_[stage.option];
   if (!best.path.empty()) best.share += pipelineShare(best.path.back().option);
   return best;
 }
 
-Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
+Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double forgiven) const {
   Path path;
   int unit = 0;
   for (int left = stages; left > 1; --left) {
@@ -258,10 +274,11 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
     const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;
-    for (std::size_t o = 0; o < times.size(); ++o) {
+    for (const std::size_t o : active_) {
       const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
-      if (prices_[o] == kNever || countWithin(o, part, of, node, ahead, options_.send(o)) < count) continue;
-      const double cost = of[count - 1] + addedCost(o, perShare);
+      if (countWithin(o, part, of, node, ahead, options_.send(o)) < count) continue;
+      double cost = of[count - 1] + addedCost(o, perShare);
+      if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
       if (cost < least) {
         least = cost;
         stage.option = o;
@@ -289,7 +306,7 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare) const {
 
 void PriceSearch::offer(const Shortest& found, const Node& node) {
   if (found.path.empty()) return;
-  const double asked = std::ceil(found.share - ask_.late - 1e-9);
+  const double asked = std::ceil(found.share - 1e-9);
   const int microBatches = static_cast<int>(std::clamp(asked, 1.0, 1e9));
   const PathTime time = timeOf(options_, found.path, measure_, microBatches);
   const double reached = time.of(microBatches) + syncOf(found.path);
@@ -304,34 +321,49 @@ void PriceSearch::offer(const Shortest& found, const Node& node) {
 void PriceSearch::evaluate(Node& node, double enough) {
   node.evaluated = true;
   double best = -kNever;
+  // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
+  double late = 0, forgiven = 0;
+  if (ask_.ragged) late = ask_.mostSamples > 0 ? 1.0 - 1.0 / static_cast<double>(ask_.mostSamples) : 1.0;
+  const double least = ask_.ragged && ask_.mostSamples != 1 ? node.least - 1 : node.least;
+  std::size_t stages = 0;
   const auto tryAt = [&](double theta) {
-    const Shortest found = shortest(node, theta * node.pace);
-    double constant = -(1.0 + theta * ask_.late) * node.pace;
-    if (theta <= 1) constant += (1 - theta) * node.least * node.pace;
+    const Shortest found = shortest(node, theta * node.pace, forgiven);
+    double constant = -(1.0 + late) * node.pace;
+    if (theta <= 1) constant += (1 - theta) * least * node.pace;
     else constant -= (theta - 1) * node.most * node.pace;
     const double bound = (found.cost + constant + node.sync) * kRoundingMargin;
     node.bound = std::max(node.bound, bound);
     offer(found, node);
     if (found.path.empty()) return 0.0;
-    const double share = found.share - ask_.late;
+    stages = found.path.size();
     if (bound > best) {
       best = bound;
-      const double microBatches = std::clamp(std::max(share, static_cast<double>(node.least)), 1.0, 1e9);
+      const double microBatches = std::clamp(std::max(found.share, least), 1.0, 1e9);
       const PathTime time = timeOf(options_, found.path, measure_, node.least);
       node.paceSlack = (microBatches - 1) * std::max(0.0, std::min(time.pace, node.mostPace) - node.pace);
       node.pathSync = syncOf(found.path);
       node.syncSlack = std::max(0.0, node.pathSync - node.sync);
     }
-    return share;
+    return found.share;
   };
   const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
   if (node.bound >= enough) return;
-  if (share < node.least && share > 0) {
+  if (late > 0 && ask_.partsShrink && stages > 0) {
+    // Backwards take about two thirds.
+    const double before = 2.0 / 3.0 * static_cast<double>(stages - 1), w = before / (1 + before);
+    if (w * w < late) {
+      late = w * w;
+      forgiven = (1 - w) * (1 - w);
+      share = tryAt(1.0);
+      if (node.bound >= enough) return;
+    }
+  }
+  if (share < least && share > 0) {
     double low = 0, high = 1;
     for (int step = 0; step < 4 && node.bound < enough; ++step) {
       const double theta = (low + high) / 2;
-      (tryAt(theta) > node.least ? low : high) = theta;
+      (tryAt(theta) > least ? low : high) = theta;
     }
   } else if (share > node.most && !isOpen) {
     double low = 1, high = 2;
@@ -352,12 +384,11 @@ void PriceSearch::setAsk(const Ask& ask) {
   for (const StageOption& option : options_.options()) {
     const double price = ask.prices[static_cast<std::size_t>(option.kind)];
     assert(std::isfinite(price) && price >= 0);
-    if (ask.mostMicroBatch > 0 && option.samples > ask.mostMicroBatch) {
+    if (ask.mostSamples > 0 && option.samples > ask.mostSamples) {
       prices_.push_back(kNever);
       continue;
     }
-    const std::int64_t samples =
-        ask.mostMicroBatch > 0 ? std::min(option.mostSamples, ask.mostMicroBatch) : option.mostSamples;
+    const std::int64_t samples = ask.mostSamples > 0 ? std::min(option.mostSamples, ask.mostSamples) : option.mostSamples;
     prices_.push_back(batch_ * price * option.tp / static_cast<double>(samples));
   }
 }

@@ -42,10 +42,13 @@ struct PathTime {
 struct Ask {
   std::vector<double> prices;  // of a device, by kind; finite and >= 0
   double pipelinePrice = 0;
-  /// Only micro-batches of at most so many samples; 0: any. Then a pipeline owes its own price for no more samples than that.
-  std::int64_t mostMicroBatch = 0;
-  /// Micro-batches that may be missing: a last one that is smaller is not sure to cost anything (Measure::Schedule).
-  double late = 0;
+  /// Only stages whose replicas take at most so many samples; 0: any.
+  std::int64_t mostSamples = 0;
+  /// Measure::Schedule: how a smaller last micro-batch is counted. With replicas of one sample it takes as long as any other.
+  /// Else, where it is the part r of a full one, T is at least that without it, and at least that with a full one less
+  /// (1 - r) (t_i + backwards of the stages before i): less by at most w^2 t_i + (1 - w)^2 (those backwards), for any w in [0, 1].
+  /// `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
+  bool ragged = false, partsShrink = false;
 };
 
 /// The least time of any pipeline that must do what is asked (optimal.md 3), and of the gradient sync of its largest stage:
@@ -99,10 +102,10 @@ class PriceSearch {
     std::array<std::vector<double>, 2> inner;
     std::vector<double> first;
   };
-  [[nodiscard]] Shortest shortest(const Node& node, double perShare);
-  void merge(const Node& node, int stages, double perShare);
+  [[nodiscard]] Shortest shortest(const Node& node, double perShare, double forgiven = 0);
+  void merge(const Node& node, int stages, double perShare, double forgiven);
   void addStages(int stages);
-  [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare) const;
+  [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
   [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
   [[nodiscard]] double pipelineShare(std::size_t lastOption) const;
   [[nodiscard]] std::size_t countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
@@ -122,7 +125,8 @@ class PriceSearch {
 
   Ask ask_;
   std::vector<double> prices_;     // of an option, in micro-batches that are asked of its pipeline; infinite: not allowed
-  std::vector<MergedRow> merged_;  // by stages - 1
+  std::vector<std::size_t> active_;  // options that may be a stage of the node
+  std::vector<MergedRow> merged_;    // by stages - 1
   std::vector<std::array<std::vector<double>, 2>> value_;  // [stages - 1][parity of the unit][unit / 2]: cost of the units from there
   Result result_;
   const OnPath* onPath_ = nullptr;
