@@ -407,7 +407,7 @@ Result<Plan> plan(const SearchTask& task, SearchObserver& observer, std::stop_to
   if (auto checked = checkTask("optimal", {}, task); !checked) return checked.error();
   SearchSession session("optimal", task, observer, stop);
   OptimalSearch(session).run();
-  return withRemedy(session.finish("space exhausted"), task, stop);
+  return withRemedy(session.finish("columns exhausted"), task, stop);
 }
 
 }  // namespace

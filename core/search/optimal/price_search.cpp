@@ -19,6 +19,11 @@ constexpr double kSamePace = 1.0004, kSameSync = 2e-4;
 constexpr int kMostPaceDoublings = 80;
 constexpr double kMostTheta = 1e4;
 constexpr double kSketchSteps = 1.3;
+/// w of Ask::ragged: good for pipelines of a few to a dozen stages.
+constexpr double kRaggedWeight = 0.8;
+/// With so few micro-batches a late one is much, and pipelines of one long stage need another bound.
+constexpr int kFewMicroBatches = 8;
+constexpr double kShallowPart = 0.25;
 constexpr std::size_t kFirst = 2, kLast = 3;  // parts of forwards_ and syncs_
 
 /// out[j] = min(out[j], cost + in[j])
@@ -192,7 +197,7 @@ void PriceSearch::addStages(int stages) {
   out[0][0] = kNever;  // the embedding is the first stage's
 }
 
-PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, double forgiven) {
+PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, double forgiven, double late) {
   ++result_.paths;
   active_.clear();
   for (std::size_t o = 0; o < prices_.size(); ++o) {
@@ -218,10 +223,12 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
       double& value = last[unit % 2][unit / 2];
       value = std::min(value, of[i] + added);
     }
-    if (times[o].alone <= node.mostPace && times[o].alone + added < best.cost) {
+    // No stage is before it, so no part of the last micro-batch is late.
+    const double inTime = ask_.partsShrink ? late * node.pace : 0.0;
+    if (times[o].alone <= node.mostPace && times[o].alone + added + inTime < best.cost) {
       const Path alone = {{o, {0, unitCount_}}};
       if (syncOf(alone) > node.mostSync) continue;
-      best.cost = times[o].alone + added;
+      best.cost = times[o].alone + added + inTime;
       bestStages = 1;
       best.path = alone;
     }
@@ -323,19 +330,24 @@ void PriceSearch::evaluate(Node& node, double enough) {
   double best = -kNever;
   // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
   double late = 0, forgiven = 0;
-  if (ask_.ragged) late = ask_.mostSamples > 0 ? 1.0 - 1.0 / static_cast<double>(ask_.mostSamples) : 1.0;
-  const double least = ask_.ragged && ask_.mostSamples != 1 ? node.least - 1 : node.least;
-  std::size_t stages = 0;
-  const auto tryAt = [&](double theta) {
-    const Shortest found = shortest(node, theta * node.pace, forgiven);
-    double constant = -(1.0 + late) * node.pace;
+  if (ask_.ragged && node.most > 1) {
+    late = ask_.mostSamples > 0 ? 1.0 - 1.0 / static_cast<double>(ask_.mostSamples) : 1.0;
+    if (ask_.partsShrink && late > kRaggedWeight * kRaggedWeight) {
+      late = kRaggedWeight * kRaggedWeight;
+      forgiven = (1 - kRaggedWeight) * (1 - kRaggedWeight);
+    }
+  }
+  const double least = late > 0 ? node.least - 1 : node.least;
+  // The bottleneck alone works for x paces; `part` of the bound is the whole formula, the rest is that.
+  const auto tryAt = [&](double theta, double part = 1.0) {
+    const Shortest found = shortest(node, theta * node.pace / part, forgiven, late);
+    double constant = -part * (1.0 + late) * node.pace;
     if (theta <= 1) constant += (1 - theta) * least * node.pace;
     else constant -= (theta - 1) * node.most * node.pace;
-    const double bound = (found.cost + constant + node.sync) * kRoundingMargin;
+    const double bound = (part * found.cost + constant + node.sync) * kRoundingMargin;
     node.bound = std::max(node.bound, bound);
     offer(found, node);
     if (found.path.empty()) return 0.0;
-    stages = found.path.size();
     if (bound > best) {
       best = bound;
       const double microBatches = std::clamp(std::max(found.share, least), 1.0, 1e9);
@@ -349,15 +361,9 @@ void PriceSearch::evaluate(Node& node, double enough) {
   const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
   if (node.bound >= enough) return;
-  if (late > 0 && ask_.partsShrink && stages > 0) {
-    // Backwards take about two thirds.
-    const double before = 2.0 / 3.0 * static_cast<double>(stages - 1), w = before / (1 + before);
-    if (w * w < late) {
-      late = w * w;
-      forgiven = (1 - w) * (1 - w);
-      share = tryAt(1.0);
-      if (node.bound >= enough) return;
-    }
+  if (late > 0 && node.least <= kFewMicroBatches) {
+    static_cast<void>(tryAt(1.0, kShallowPart));
+    if (node.bound >= enough) return;
   }
   if (share < least && share > 0) {
     double low = 0, high = 1;
@@ -464,6 +470,7 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
     const bool oneSync = node.syncSlack <= kSameSync * node.bound;
     if (oneCount && onePace && oneSync) {
+      if (getenv("OPT_LEAF") && node.bound < closed) fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most, node.sync, node.mostSync, node.bound);
       closed = std::min(closed, node.bound);
       continue;
     }

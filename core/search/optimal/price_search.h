@@ -102,7 +102,7 @@ class PriceSearch {
     std::array<std::vector<double>, 2> inner;
     std::vector<double> first;
   };
-  [[nodiscard]] Shortest shortest(const Node& node, double perShare, double forgiven = 0);
+  [[nodiscard]] Shortest shortest(const Node& node, double perShare, double forgiven = 0, double late = 0);
   void merge(const Node& node, int stages, double perShare, double forgiven);
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;

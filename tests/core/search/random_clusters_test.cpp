@@ -50,7 +50,7 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
     const Problem problem = randomProblem(i);
     const AnalyticProfile profile(problem.model, problem.training);
     std::optional<Seconds> uniform;
-    for (const char* planner : {"uniform", "eth"}) {
+    for (const char* planner : {"uniform", "eth", "optimal"}) {
       const auto plan = planWith(planner, problem);
       if (!plan) {
         ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << "problem " << i << ": " << plan.error().text();
