@@ -22,10 +22,15 @@ namespace optimal {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Gap of the closed form at which the search ends by itself.
-constexpr double kClosedFormGap = 2e-3;
-constexpr int kMostRounds = 12, kMostStale = 2;
+/// Prices are good enough when the packing of the columns is as near to their bound.
+constexpr double kPriceGap = 2e-3;
+/// Sketches between two searches.
+constexpr int kSketches = 4;
+constexpr int kMostRounds = 12;
 constexpr double kPackingTolerance = 5e-4;
+/// Up to so many pipelines each is fitted into its devices.
+constexpr double kFewPipelines = 12;
+constexpr int kFitsARound = 12;
 /// Plans of equal pipelines that are simulated, of each pool.
 constexpr std::size_t kMostEqual = 6;
 constexpr std::int64_t kMostPaths = 3000;
@@ -79,6 +84,7 @@ class OptimalSearch {
     session_.phase("prices");
     improve(Aim::ClosedForm);
     proveClosedForm();
+    if (getenv("XX")) return;
     prove(0.05);
     improve(Aim::Far);
     if (model_.cluster().nodes.size() > 1) improve(Aim::Near);
@@ -192,20 +198,98 @@ class OptimalSearch {
     for (int round = 0; round < 12 && !session_.stopped(); ++round) {
       PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), {});
       Pool pool;
-      search.sketch({.prices = prices_}, [&](const Path& path, int m) { addColumn(pool, search, path, m); });
-      int pipelines = 1;
-      if (const auto relaxed = leastRelaxedTime(pool.columns, resources(Aim::ClosedForm), batch_)) {
-        const std::size_t made = plansFrom(pool, Aim::ClosedForm, relaxed->time);
+      const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
+      search.sketch({.prices = prices_}, onPath);
+      std::optional<RelaxedTime> relaxed;
+      for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
+        relaxed = leastRelaxedTime(pool.columns, resources(Aim::ClosedForm), batch_);
+        if (!relaxed) break;
+        if (again == 0 && session_.incumbent().empty()) static_cast<void>(plansFrom(pool, Aim::ClosedForm, relaxed->time));
+        search.sketch(between({.prices = prices_}, relaxed->packing, resources(Aim::ClosedForm), 0.5), onPath);
+      }
+      int pipelines = 2 * holders_;
+      if (relaxed) {
+        static_cast<void>(plansFrom(pool, Aim::ClosedForm, relaxed->time));
         double sum = 0;
         for (const auto& [column, amount] : relaxed->packing.fractions) sum += amount;
-        pipelines = made > 0 ? static_cast<int>(made) : static_cast<int>(sum);
-      } else {
-        pipelines = 2 * holders_;
+        pipelines = static_cast<int>(sum);
       }
       const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(pipelines, 1, deviceCount()))));
       trace("holders %d -> %d pipelines, incumbent %.5f\n", holders_, pipelines, session_.incumbentTime().value);
       if (model_.training().zeroStage == 0 || next <= holders_) break;
       holders_ = next;
+    }
+  }
+
+  /// Prices part of the way from `from` to those that the packing asks: the latter alone jump.
+  [[nodiscard]] static Ask between(const Ask& from, const Relaxed& packing, std::span<const int> available, double part) {
+    double sum = 0;
+    for (std::size_t r = 0; r < available.size(); ++r) sum += packing.prices[r] * available[r];
+    Ask ask = from;
+    for (std::size_t k = 0; k < ask.prices.size(); ++k) ask.prices[k] += part * (packing.prices[k] / sum - from.prices[k]);
+    ask.pipelinePrice += part * (packing.prices.back() / sum - from.pipelinePrice);
+    return ask;
+  }
+
+  /// With few pipelines fractions of columns say little: pipelines for equal parts of the devices, and for what columns leave over.
+  void fitFew(PriceSearch& search, Pool& pool, Aim aim) {
+    const std::vector<int> available = resources(aim);
+    const auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
+    double pipelines = 1;
+    std::set<int> microBatches = {1, 2};
+    if (relaxed) {
+      pipelines = 0;
+      for (const auto& [column, amount] : relaxed->packing.fractions) {
+        pipelines += amount;
+        microBatches.insert(pool.columns[column].microBatch);
+      }
+    }
+    if (pipelines > kFewPipelines) return;
+    const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
+    const auto stopped = [this] { return session_.stopped(); };
+    const auto fitAll = [&](const std::vector<int>& room, std::int64_t samples) {
+      for (const int microBatch : microBatches) {
+        if (microBatch <= samples) search.fit(room, samples, microBatch, limits_.mostDp, stopped, onPath);
+      }
+    };
+    for (int parts = 1; parts <= std::max(2, static_cast<int>(2 * pipelines)) && parts <= batch_; ++parts) {
+      std::vector<int> room = devices_;
+      for (int& count : room) count /= parts;
+      fitAll(room, (batch_ + parts - 1) / parts);
+    }
+    trace("fitted parts: columns %zu\n", pool.columns.size());
+    // The rest beside the columns that train most for their devices.
+    for (int round = 0; round < 3; ++round) {
+      const auto now = leastRelaxedTime(pool.columns, available, batch_);
+      if (!now) return;
+      const double time = std::isfinite(closedForm_) ? std::max(now->time, 0.99 * closedForm_) : 1.05 * now->time;
+      std::vector<std::pair<double, std::size_t>> ranked;
+      for (std::size_t j = 0; j < pool.columns.size(); ++j) {
+        double price = 0;
+        for (std::size_t r = 0; r < available.size(); ++r) price += now->packing.prices[r] * pool.columns[j].devices[r];
+        ranked.emplace_back(price - static_cast<double>(pool.columns[j].samplesIn(time)), j);
+      }
+      std::ranges::sort(ranked);
+      int fits = 0;
+      std::set<std::vector<int>> seen;
+      for (const auto& [cost, j] : ranked) {
+        if (fits >= kFitsARound || stopped()) break;
+        const Column column = pool.columns[j];
+        std::vector<int> room = devices_;
+        std::int64_t samples = batch_;
+        while (true) {
+          bool isRoom = true;
+          for (std::size_t k = 0; k < room.size(); ++k) isRoom = isRoom && (room[k] -= column.devices[k]) >= 0;
+          samples -= column.samplesIn(time);
+          if (!isRoom || samples <= 0) break;
+          if (!seen.insert(room).second) continue;
+          fitAll(room, samples);
+          ++fits;
+        }
+      }
+      trace("fitted rest: columns %zu\n", pool.columns.size());
+      static_cast<void>(plansFrom(pool, aim, now->time));
+      trace("  incumbent %.5f cf %.5f\n", session_.incumbentTime().value, closedForm_);
     }
   }
 
@@ -217,8 +301,7 @@ class OptimalSearch {
     const std::vector<int> available = resources(aim);
     Ask best{.prices = prices_}, ask = best;
     search.sketch(ask, onPath);
-    double bestBound = 0, leastTime = kNever;
-    int stale = 0;
+    double bestBound = 0, packedAt = kNever, step = 0.5;
     for (int round = 0; round < kMostRounds && !session_.stopped(); ++round) {
       const PriceSearch::Limits limits{.tolerance = std::max(1e-3, 0.01 / (1 << round)),
                                        .enough = kNever,
@@ -228,25 +311,33 @@ class OptimalSearch {
       const auto found = search.run(ask, limits, onPath);
       trace("aim %d round %d: bound %.5f reached %.5f paths %ld columns %zu\n", static_cast<int>(aim), round, found.bound,
             found.reached, static_cast<long>(found.paths), pool.columns.size());
-      const auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
-      if (!relaxed) break;
-      stale = found.bound > bestBound * (1 + 3e-4) || relaxed->time < leastTime * (1 - 3e-4) ? 0 : stale + 1;
-      leastTime = std::min(leastTime, relaxed->time);
-      if (found.bound > bestBound) {
+      const bool isBetter = found.bound > bestBound;
+      if (isBetter) {
+        step = found.bound > bestBound * (1 + 3e-4) ? 0.5 : step * 0.7;
         bestBound = found.bound;
         best = ask;
+      } else {
+        step *= 0.5;
       }
-      plansFrom(pool, aim, relaxed->time);
-      trace("  relaxed %.5f best bound %.5f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, session_.incumbentTime().value,
-            closedForm_);
-      if (bestBound >= relaxed->time * (1 - kClosedFormGap) || stale >= kMostStale) break;
-      // The best prices so far, moved half-way to what the packing asks: the latter alone jump.
-      double sum = 0;
-      for (std::size_t r = 0; r < available.size(); ++r) sum += relaxed->packing.prices[r] * available[r];
-      for (std::size_t k = 0; k < devices_.size(); ++k) ask.prices[k] = 0.5 * (relaxed->packing.prices[k] / sum + best.prices[k]);
-      ask.pipelinePrice = 0.5 * (relaxed->packing.prices.back() / sum + best.pipelinePrice);
+      auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
+      for (int again = 0; relaxed && again < kSketches && !session_.stopped(); ++again) {
+        const std::size_t before = pool.columns.size();
+        search.sketch(between(best, relaxed->packing, available, again % 2 == 0 ? 1.0 : step), onPath);
+        if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, available, batch_);
+      }
+      if (!relaxed) break;
+      const bool isDone = bestBound >= relaxed->time * (1 - kPriceGap) || step < 0.02;
+      if (relaxed->time < packedAt * (1 - 2e-3) || isDone || round + 1 == kMostRounds) {
+        packedAt = relaxed->time;
+        static_cast<void>(plansFrom(pool, aim, relaxed->time));
+      }
+      trace("  relaxed %.5f best bound %.5f step %.3f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, step,
+            session_.incumbentTime().value, closedForm_);
+      if (isDone) break;
+      ask = between(best, relaxed->packing, available, step);
     }
     prices_ = normalized(best.prices);
+    fitFew(search, pool, aim);
   }
 
   template <class... Args>
@@ -349,7 +440,16 @@ class OptimalSearch {
   }
 
   void proveClosedForm() {
-    PriceSearch search(boundOptions(), Measure::ClosedForm, batch_, deviceCount(), {});
+    // Within what is planned: these tp and micro-batches; state sharded as far as it ever could be.
+    StageOptions::Space space{.purpose = Purpose::Bound,
+                              .kinds = kinds_,
+                              .tps = limits_.tps,
+                              .samples = {},
+                              .holders = model_.training().zeroStage == 0 ? 1 : deviceCount(),
+                              .mayRecompute = true};
+    for (const int samples : microBatchChoices(batch_)) space.samples.emplace_back(samples, samples);
+    const StageOptions options(model_, std::move(space));
+    PriceSearch search(options, Measure::ClosedForm, batch_, deviceCount(), {});
     const PriceSearch::Limits limits{.tolerance = 1e-3,
                                      .enough = closedForm_,
                                      .atLeast = 0,

@@ -19,6 +19,8 @@ constexpr double kSamePace = 1.0004, kSameSync = 2e-4;
 constexpr int kMostPaceDoublings = 80;
 constexpr double kMostTheta = 1e4;
 constexpr double kSketchSteps = 1.3;
+constexpr int kFitSteps = 16;
+constexpr double kFitTolerance = 1.003, kFitDevices = 2.0, kFitSlack = 0.02;
 /// w of Ask::ragged: good for pipelines of a few to a dozen stages.
 constexpr double kRaggedWeight = 0.8;
 /// With so few micro-batches a late one is much, and pipelines of one long stage need another bound.
@@ -428,6 +430,70 @@ void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
     cheapest = std::min(cheapest, found.cost);
   }
   onPath_ = nullptr;
+}
+
+void PriceSearch::fit(std::span<const int> devices, std::int64_t samples, int microBatch, int mostDp,
+                      const std::function<bool()>& stopped, const OnPath& onPath) {
+  const std::vector<StageOption>& options = options_.options();
+  const auto count = static_cast<int>(std::min<std::int64_t>((samples + microBatch - 1) / microBatch, 1'000'000'000));
+  ask_ = {};
+  prices_.assign(options.size(), kNever);
+  std::vector<int> dps(options.size(), 0);
+  double least = kNever;
+  for (std::size_t o = 0; o < options.size(); ++o) {
+    const int room = devices[static_cast<std::size_t>(options[o].kind)];
+    const std::int64_t dp = microBatch / options[o].samples;
+    if (microBatch % options[o].samples != 0 || dp > mostDp || options[o].tp * dp > room) continue;
+    dps[o] = static_cast<int>(dp);
+    prices_[o] = 0;
+    least = std::min(least, options_.time(o, {1, 2}, 1));
+  }
+  if (least == kNever) return;
+
+  std::vector<double> weights(devices.size(), 1.0);
+  /// A path that keeps to the pace and the devices; empty: there is none, or none was found.
+  const auto pathWithin = [&](double pace) {
+    const Node node{.pace = pace, .mostPace = pace, .least = count, .most = count, .mostSync = kNever};
+    std::ranges::fill(weights, 1.0);
+    for (int step = 0; step < kFitSteps && !stopped(); ++step) {
+      double sum = 0;
+      for (std::size_t k = 0; k < devices.size(); ++k) sum += devices[k] > 0 ? weights[k] : 0.0;
+      for (std::size_t o = 0; o < options.size(); ++o) {
+        if (dps[o] == 0) continue;
+        const auto kind = static_cast<std::size_t>(options[o].kind);
+        prices_[o] = weights[kind] / sum * options[o].tp * dps[o] / devices[kind];
+      }
+      // The devices decide; the fill only between paths that are about as good.
+      const Shortest found = shortest(node, kFitDevices * count * pace);
+      if (found.path.empty() || found.share > 1 + 1e-9 + kFitSlack) return Path{};
+      std::vector<int> used(devices.size(), 0);
+      for (const PathStage& stage : found.path) {
+        const StageOption& option = options[stage.option];
+        used[static_cast<std::size_t>(option.kind)] += option.tp * dps[stage.option];
+      }
+      bool fits = true;
+      for (std::size_t k = 0; k < devices.size(); ++k) {
+        if (devices[k] == 0) continue;
+        fits = fits && used[k] <= devices[k];
+        weights[k] *= std::exp(2.0 * (static_cast<double>(used[k]) / devices[k] - 1.0));
+      }
+      onPath(found.path, count);
+      if (fits) return found.path;
+    }
+    return Path{};
+  };
+  double high = least;
+  while (pathWithin(high).empty()) {
+    least = high;
+    high *= 2;
+    if (high > least * 1e9 || high > 1e9 || stopped()) return;
+  }
+  while (high > least * kFitTolerance && !stopped()) {
+    const double middle = std::sqrt(least * high);
+    const Path path = pathWithin(middle);
+    if (path.empty()) least = middle;
+    else high = std::min(middle, timeOf(options_, path, measure_, count).pace);
+  }
 }
 
 PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const OnPath& onPath) {

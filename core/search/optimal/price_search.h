@@ -79,6 +79,12 @@ class PriceSearch {
   /// Shows `onPath` a pipeline of few to one of many stages, any number of micro-batches in each. A start, no bound.
   void sketch(const Ask& ask, const OnPath& onPath);
 
+  /// A pipeline on no more than `devices` of each kind that trains `samples` in micro-batches of `microBatch`, of about the least
+  /// pace: shows `onPath` what it finds on the way. Halves the interval of the pace; for each, weights of the kinds are moved
+  /// towards those of which a path takes too many, until one fits or no path can.
+  void fit(std::span<const int> devices, std::int64_t samples, int microBatch, int mostDp, const std::function<bool()>& stopped,
+           const OnPath& onPath);
+
   void setSyncRates(std::vector<double> rates);
   /// Of the path's largest stage.
   [[nodiscard]] double syncOf(const Path& path) const;

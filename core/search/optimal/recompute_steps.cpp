@@ -6,6 +6,9 @@
 namespace evenkeel::optimal {
 namespace {
 
+/// Limits of the workspace, in equal parts of the most there is.
+constexpr std::size_t kLevels = 4;
+
 struct Choice {
   OpSet ops;
   std::int64_t saved;
@@ -29,8 +32,8 @@ std::vector<Choice> choicesOf(const OpCosts& costs, UnitKind kind) {
   return all;
 }
 
-void addHull(const OpCosts& costs, UnitKind kind, std::vector<RecomputeStep>& steps) {
-  const std::vector<Choice> all = choicesOf(costs, kind);
+void addHull(std::vector<Choice> all, UnitKind kind, Bytes limit, std::vector<RecomputeStep>& steps) {
+  std::erase_if(all, [&](const Choice& choice) { return choice.ops.any() && choice.transient > limit; });
   const Choice* now = &all.front();  // no op
   while (true) {
     const Choice* next = nullptr;
@@ -53,14 +56,31 @@ void addHull(const OpCosts& costs, UnitKind kind, std::vector<RecomputeStep>& st
 
 }  // namespace
 
-std::vector<RecomputeStep> recomputeSteps(const OpCosts& costs, std::span<const UnitKind> kinds) {
-  std::vector<RecomputeStep> steps;
-  for (const UnitKind kind : kinds) addHull(costs, kind, steps);
-  // Of one kind the order stays: its rates fall.
-  std::ranges::stable_sort(steps, [](const RecomputeStep& a, const RecomputeStep& b) {
-    return static_cast<double>(a.freed) * b.seconds > static_cast<double>(b.freed) * a.seconds;
-  });
-  return steps;
+std::vector<RecomputeMixes> recomputeMixes(const OpCosts& costs, std::span<const UnitKind> kinds) {
+  std::vector<std::vector<Choice>> choices;
+  std::vector<Bytes> transients;
+  for (const UnitKind kind : kinds) {
+    choices.push_back(choicesOf(costs, kind));
+    for (const Choice& choice : choices.back()) transients.push_back(choice.transient);
+  }
+  std::ranges::sort(transients);
+  std::vector<RecomputeMixes> mixes;
+  Bytes before;
+  for (std::size_t level = 1; level <= kLevels; ++level) {
+    const Bytes limit{level == kLevels ? transients.back().value
+                                       : transients.back().value * static_cast<std::int64_t>(level) / static_cast<std::int64_t>(kLevels)};
+    const auto next = std::ranges::upper_bound(transients, before);
+    if (!mixes.empty() && (next == transients.end() || *next > limit)) continue;  // nothing new
+    RecomputeMixes& mix = mixes.emplace_back();
+    mix.transient = mixes.size() == 1 ? 0 : next->value;
+    for (std::size_t k = 0; k < kinds.size(); ++k) addHull(choices[k], kinds[k], limit, mix.steps);
+    // Of one kind the order stays: its rates fall.
+    std::ranges::stable_sort(mix.steps, [](const RecomputeStep& a, const RecomputeStep& b) {
+      return static_cast<double>(a.freed) * b.seconds > static_cast<double>(b.freed) * a.seconds;
+    });
+    before = limit;
+  }
+  return mixes;
 }
 
 }  // namespace evenkeel::optimal

@@ -16,9 +16,16 @@ struct RecomputeStep {
   Bytes transient;       // workspace of such a unit
 };
 
-/// The corners of the convex hull of (bytes freed, time added) over all sets of ops of the kinds, those that free most bytes per
-/// second first: a stage that lacks memory takes them in this order, and no other mix is cheaper but for one unit's step.
-/// O(2^ops of a unit).
-[[nodiscard]] std::vector<RecomputeStep> recomputeSteps(const OpCosts& costs, std::span<const UnitKind> kinds);
+/// Mixes whose units need no more workspace than some limit.
+struct RecomputeMixes {
+  std::int64_t transient = 0;  // at least so much is needed by a unit that recomputes more than the mixes before this one allow
+  /// The corners of the convex hull of (bytes freed, time added) over all sets of ops of the kinds, those that free most bytes per
+  /// second first: a stage that lacks memory takes them in this order, and no other mix is cheaper but for one unit's step.
+  std::vector<RecomputeStep> steps;
+};
+
+/// Mixes for a few limits of the workspace, ascending; the last one allows every set of ops: much that is recomputed at once frees
+/// most and needs most. O(2^ops of a unit).
+[[nodiscard]] std::vector<RecomputeMixes> recomputeMixes(const OpCosts& costs, std::span<const UnitKind> kinds);
 
 }  // namespace evenkeel::optimal

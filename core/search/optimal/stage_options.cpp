@@ -61,10 +61,12 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
   costs.boundary = kBoundaryBuffers * ops[static_cast<std::size_t>(Op::Norm1)].boundary.value;
   if (space_.purpose == Purpose::Bound) {
     static constexpr std::array kAll = {UnitKind::Embedding, UnitKind::Attention, UnitKind::Mlp, UnitKind::Head};
-    costs.steps = recomputeSteps(ops, kAll);
-  } else if (space_.mayRecompute) {
+    costs.mixes = recomputeMixes(ops, kAll);
+  } else if (!space_.mayRecompute) {
+    costs.mixes.resize(1);  // of no step
+  } else {
     static constexpr std::array kBlocks = {UnitKind::Attention, UnitKind::Mlp};
-    costs.steps = recomputeSteps(ops, kBlocks);
+    costs.mixes = recomputeMixes(ops, kBlocks);
   }
   costs.send = sendOf(option);
   return costs;
@@ -121,9 +123,10 @@ StageOptions::Counts StageOptions::countsOf(UnitRange units) const {
   return counts;
 }
 
-bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const {
+bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const {
+  const RecomputeMixes& mixes = costs.mixes[mix.mixes];
   std::int64_t room = costs.capacity - costs.reserved;
-  std::int64_t saved = 0, transient = 0;
+  std::int64_t saved = 0, transient = space_.purpose == Purpose::Bound ? mixes.transient : 0;
   for (std::size_t k = 0; k < 4; ++k) {
     if (counts[k] == 0) continue;
     room -= counts[k] * costs.fixed[k];
@@ -137,8 +140,8 @@ bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight,
     mix.units = 0;
     const std::int64_t lack = inFlight * saved + transient - room;
     if (lack <= 0) return true;
-    if (mix.step == costs.steps.size()) return false;
-    const RecomputeStep& step = costs.steps[mix.step];
+    if (mix.step == mixes.steps.size()) return false;
+    const RecomputeStep& step = mixes.steps[mix.step];
     const int units = counts[index(step.kind)];
     if (units == 0) continue;
     if (inPart) {
@@ -160,6 +163,19 @@ bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight,
     saved -= units * step.freed;
     mix.seconds += units * step.seconds;
   }
+}
+
+/// The fastest of the mixes; those that need more workspace are asked only where the ones before do not do without any time.
+bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& best) const {
+  bool found = false;
+  for (std::size_t m = 0; m < costs.mixes.size(); ++m) {
+    Mix mix{.mixes = m};
+    if (!takeSteps(costs, counts, inFlight, alone, mix) || (found && mix.seconds >= best.seconds)) continue;
+    best = mix;
+    found = true;
+    if (best.seconds == 0) break;
+  }
+  return found;
 }
 
 double StageOptions::timeOf(const Costs& costs, const Counts& counts, int inFlight, bool alone) const {
@@ -221,6 +237,7 @@ std::vector<Recompute> StageOptions::recompute(std::size_t option, UnitRange uni
   const Costs& costs = costs_[option];
   Mix mix;
   if (!mixOf(costs, countsOf(units), inFlight, units.size() == unitCount_, mix)) return {};
+  const std::vector<RecomputeStep>& steps = costs.mixes[mix.mixes].steps;
   std::vector<Recompute> ranges;
   const auto add = [&](UnitRange range, OpSet ops) {
     range = {std::max(range.first, 1), std::min(range.last, unitCount_ - 1)};
@@ -234,13 +251,13 @@ std::vector<Recompute> StageOptions::recompute(std::size_t option, UnitRange uni
   for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp}) {
     OpSet whole;  // what all units of the kind recompute
     for (std::size_t s = 0; s < mix.step; ++s) {
-      if (costs.steps[s].kind == kind) whole = costs.steps[s].ops;
+      if (steps[s].kind == kind) whole = steps[s].ops;
     }
     int border = units.first;  // units before it recompute more
-    if (mix.units > 0 && costs.steps[mix.step].kind == kind) {
+    if (mix.units > 0 && steps[mix.step].kind == kind) {
       int seen = 0;
       while (seen < mix.units) seen += model_.model().unitKind(border++) == kind ? 1 : 0;
-      add({units.first, border}, costs.steps[mix.step].ops);
+      add({units.first, border}, steps[mix.step].ops);
     }
     add({border, units.last}, whole);
   }

@@ -69,17 +69,19 @@ class StageOptions {
     std::array<std::int64_t, 4> parameters{};
     std::int64_t fixedTied = 0;             // too much of that where one stage holds both ends of a tied embedding
     std::int64_t reserved = 0, capacity = 0, boundary = 0;
-    std::vector<RecomputeStep> steps;
+    std::vector<RecomputeMixes> mixes;
     double send = 0;
   };
   using Counts = std::array<int, 4>;  // units by kind
-  /// How far the steps are taken: all before `step`, and that one for `units` units.
+  /// How far the steps of costs.mixes[mixes] are taken: all before `step`, and that one for `units` units.
   struct Mix {
+    std::size_t mixes = 0;
     std::size_t step = 0;
     int units = 0;
     double seconds = 0;
   };
   [[nodiscard]] Counts countsOf(UnitRange units) const;
+  [[nodiscard]] bool takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
   [[nodiscard]] bool mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
   [[nodiscard]] double timeOf(const Costs& costs, const Counts& counts, int inFlight, bool alone) const;
   [[nodiscard]] std::vector<Times> computeTimes(int inFlight) const;
