@@ -64,6 +64,13 @@ bool SearchSession::stopped() const {
          (task_.budget.effort && counters_.evaluated >= *task_.budget.effort);
 }
 
+Budget SearchSession::budgetLeft() const {
+  Budget left = task_.budget;
+  if (left.timeLimit) *left.timeLimit = std::max(Seconds{}, *left.timeLimit - elapsed());
+  if (left.effort) *left.effort = std::max<std::int64_t>(0, *left.effort - counters_.evaluated);
+  return left;
+}
+
 void SearchSession::parallel(std::size_t count, const std::function<void(std::size_t)>& work) const {
   threads_->arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {

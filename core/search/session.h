@@ -24,6 +24,9 @@ class SearchSession {
   [[nodiscard]] const Problem& problem() const { return task_.problem; }
   /// A person, the time limit or the effort ended the search. Thread-safe.
   [[nodiscard]] bool stopped() const;
+  /// For a planner that runs another one.
+  [[nodiscard]] std::stop_token stopToken() const { return stop_; }
+  [[nodiscard]] Budget budgetLeft() const;
 
   void phase(std::string_view name) { observer_.onPhase(name); }
 

@@ -11,11 +11,13 @@
 #include <set>
 
 #include "core/cost/stage_time.h"
+#include "core/search/eth/eth.h"
 #include "core/search/eth/polish.h"
 #include "core/search/optimal/assembly.h"
 #include "core/search/optimal/sync_rates.h"
 #include "core/search/remedy.h"
 #include "core/search/session.h"
+#include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 namespace optimal {
@@ -26,11 +28,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kPriceGap = 2e-3;
 /// Sketches between two searches.
 constexpr int kSketches = 4;
-constexpr int kMostRounds = 12;
 constexpr double kPackingTolerance = 5e-4;
 /// Up to so many pipelines each is fitted into its devices.
 constexpr double kFewPipelines = 12;
 constexpr int kFitsARound = 12;
+/// Up to so many devices the other planners' plans are candidates too.
+constexpr int kFewDevices = 64;
 /// Plans of equal pipelines that are simulated, of each pool.
 constexpr std::size_t kMostEqual = 6;
 constexpr std::int64_t kMostPaths = 3000;
@@ -51,8 +54,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> sampleClasses(std::int64_t ba
 /// What a search for columns aims at.
 enum class Aim {
   ClosedForm,  // of the pipelines alone
-  Far,         // with the sync over rings between the nodes: small pipelines, each within few nodes
-  Near,        // with rings inside the nodes: no more pipelines than a node has devices
+  Reported,    // with the gradient sync, about
 };
 
 /// Columns found for one aim, for state that is sharded over so many holders.
@@ -80,18 +82,27 @@ class OptimalSearch {
     session_.phase("first plans");
     prices_ = firstPrices();
     chooseHolders();
-    if (session_.stopped()) return;
     session_.phase("prices");
-    improve(Aim::ClosedForm);
+    for (int again = 0; again < 3 && !session_.stopped(); ++again) {
+      const std::size_t pipelines = improve(Aim::ClosedForm, again == 0 ? 4 : 3);
+      const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max<std::size_t>(1, pipelines))));
+      if (model_.training().zeroStage == 0 || next <= holders_) break;
+      holders_ = next;
+    }
+    if (session_.stopped()) return;
+    session_.phase("bound");
     proveClosedForm();
-    if (getenv("XX")) return;
-    prove(0.05);
-    improve(Aim::Far);
-    if (model_.cluster().nodes.size() > 1) improve(Aim::Near);
+    prove(0.01);
+    session_.phase("sync");
+    improve(Aim::Reported, 3);
+    if (deviceCount() <= kFewDevices) {
+      session_.phase("heuristics");
+      considerUniformGrid(session_);
+      considerEth();
+    }
+    if (session_.stopped()) return;
     session_.phase("polish");
     polish(session_);
-    session_.phase("bound");
-    prove(0.005);
     session_.note("closed_form_ms", rounded(closedForm_ * 1e3));
     session_.note("closed_form_bound_ms", rounded(closedFormBound_ * 1e3));
     session_.note("closed_form_gap", closedFormBound_ > 0 ? rounded(1 - closedFormBound_ / closedForm_) : 1.0);
@@ -117,14 +128,16 @@ class OptimalSearch {
     return normalized(std::move(prices));
   }
 
-  [[nodiscard]] StageOptions& planOptions() {
-    auto& options = planOptions_[holders_];
+  [[nodiscard]] StageOptions& planOptions() { return planOptions(holders_); }
+  [[nodiscard]] StageOptions& planOptions(int holders) {
+    if (model_.training().zeroStage == 0) holders = 1;
+    auto& options = planOptions_[holders];
     if (!options) {
       StageOptions::Space space{.purpose = Purpose::Plan,
                                 .kinds = kinds_,
                                 .tps = limits_.tps,
                                 .samples = {},
-                                .holders = holders_,
+                                .holders = holders,
                                 .mayRecompute = limits_.recompute};
       for (const int samples : microBatchChoices(batch_)) space.samples.emplace_back(samples, samples);
       options = std::make_unique<StageOptions>(model_, std::move(space));
@@ -150,24 +163,15 @@ class OptimalSearch {
     return *boundOptions_;
   }
 
-  [[nodiscard]] std::vector<int> resources(Aim aim) const {
-    std::vector<int> all = devices_;
-    all.push_back(aim == Aim::Near ? nodeMost_ : deviceCount());
-    return all;
-  }
-
   [[nodiscard]] std::vector<double> ratesOf(Aim aim) const {
     if (aim == Aim::ClosedForm) return {};
     const int pipelines = std::max(2, static_cast<int>(session_.incumbent().size()));
-    const bool oneNode = model_.cluster().nodes.size() == 1;
-    return syncRates(model_, Purpose::Plan, aim == Aim::Near || oneNode ? Rings::InNode : Rings::BetweenNodes,
-                     aim == Aim::Near ? nodeMost_ : pipelines);
+    return syncRates(model_, Purpose::Plan, model_.cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, pipelines);
   }
 
   void addColumn(Pool& pool, const PriceSearch& search, const Path& path, int microBatches) {
     const StageOptions& options = planOptions();
-    Column column{.path = path, .dps = {}, .devices = std::vector<int>(devices_.size() + 1, 0)};
-    column.devices.back() = 1;
+    Column column{.path = path, .dps = {}, .devices = std::vector<int>(devices_.size(), 0)};
     std::int64_t samples = 1;
     for (const PathStage& stage : path) samples = std::max(samples, options.options()[stage.option].samples);
     column.microBatch = static_cast<int>(samples);
@@ -202,14 +206,14 @@ class OptimalSearch {
       search.sketch({.prices = prices_}, onPath);
       std::optional<RelaxedTime> relaxed;
       for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
-        relaxed = leastRelaxedTime(pool.columns, resources(Aim::ClosedForm), batch_);
+        relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
         if (!relaxed) break;
-        if (again == 0 && session_.incumbent().empty()) static_cast<void>(plansFrom(pool, Aim::ClosedForm, relaxed->time));
-        search.sketch(between({.prices = prices_}, relaxed->packing, resources(Aim::ClosedForm), 0.5), onPath);
+        if (again == 0 && session_.incumbent().empty()) static_cast<void>(plansFrom(pool, relaxed->time));
+        search.sketch(between({.prices = prices_}, relaxed->packing, devices_, 0.5), onPath);
       }
       int pipelines = 2 * holders_;
       if (relaxed) {
-        static_cast<void>(plansFrom(pool, Aim::ClosedForm, relaxed->time));
+        static_cast<void>(plansFrom(pool, relaxed->time));
         double sum = 0;
         for (const auto& [column, amount] : relaxed->packing.fractions) sum += amount;
         pipelines = static_cast<int>(sum);
@@ -222,19 +226,17 @@ class OptimalSearch {
   }
 
   /// Prices part of the way from `from` to those that the packing asks: the latter alone jump.
-  [[nodiscard]] static Ask between(const Ask& from, const Relaxed& packing, std::span<const int> available, double part) {
+  [[nodiscard]] static Ask between(const Ask& from, const Relaxed& packing, std::span<const int> devices, double part) {
     double sum = 0;
-    for (std::size_t r = 0; r < available.size(); ++r) sum += packing.prices[r] * available[r];
+    for (std::size_t r = 0; r < devices.size(); ++r) sum += packing.prices[r] * devices[r];
     Ask ask = from;
     for (std::size_t k = 0; k < ask.prices.size(); ++k) ask.prices[k] += part * (packing.prices[k] / sum - from.prices[k]);
-    ask.pipelinePrice += part * (packing.prices.back() / sum - from.pipelinePrice);
     return ask;
   }
 
   /// With few pipelines fractions of columns say little: pipelines for equal parts of the devices, and for what columns leave over.
-  void fitFew(PriceSearch& search, Pool& pool, Aim aim) {
-    const std::vector<int> available = resources(aim);
-    const auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
+  std::size_t fitFew(PriceSearch& search, Pool& pool, Aim aim) {
+    const auto relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
     double pipelines = 1;
     std::set<int> microBatches = {1, 2};
     if (relaxed) {
@@ -244,7 +246,8 @@ class OptimalSearch {
         microBatches.insert(pool.columns[column].microBatch);
       }
     }
-    if (pipelines > kFewPipelines) return;
+    if (pipelines > kFewPipelines) return 0;
+    std::size_t made = 0;
     const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
     const auto stopped = [this] { return session_.stopped(); };
     const auto fitAll = [&](const std::vector<int>& room, std::int64_t samples) {
@@ -256,17 +259,25 @@ class OptimalSearch {
       std::vector<int> room = devices_;
       for (int& count : room) count /= parts;
       fitAll(room, (batch_ + parts - 1) / parts);
+      if (model_.training().zeroStage == 0 || parts <= holders_) continue;
+      // So many pipelines shard their state further.
+      const int before = std::exchange(holders_, parts);
+      PriceSearch further(planOptions(), Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
+      for (const int microBatch : microBatches) {
+        if (microBatch <= batch_ / parts) further.fit(room, (batch_ + parts - 1) / parts, microBatch, limits_.mostDp, stopped, onPath);
+      }
+      holders_ = before;
     }
     trace("fitted parts: columns %zu\n", pool.columns.size());
     // The rest beside the columns that train most for their devices.
     for (int round = 0; round < 3; ++round) {
-      const auto now = leastRelaxedTime(pool.columns, available, batch_);
-      if (!now) return;
+      const auto now = leastRelaxedTime(pool.columns, devices_, batch_);
+      if (!now) return 0;
       const double time = std::isfinite(closedForm_) ? std::max(now->time, 0.99 * closedForm_) : 1.05 * now->time;
       std::vector<std::pair<double, std::size_t>> ranked;
       for (std::size_t j = 0; j < pool.columns.size(); ++j) {
         double price = 0;
-        for (std::size_t r = 0; r < available.size(); ++r) price += now->packing.prices[r] * pool.columns[j].devices[r];
+        for (std::size_t r = 0; r < devices_.size(); ++r) price += now->packing.prices[r] * pool.columns[j].devices[r];
         ranked.emplace_back(price - static_cast<double>(pool.columns[j].samplesIn(time)), j);
       }
       std::ranges::sort(ranked);
@@ -287,22 +298,42 @@ class OptimalSearch {
           ++fits;
         }
       }
+      // And beside the whole part of the relaxed packing, with or without one more of each.
+      for (std::size_t less = 0; less <= now->packing.fractions.size() && !stopped(); ++less) {
+        std::vector<int> room = devices_;
+        std::int64_t samples = batch_;
+        for (std::size_t f = 0; f < now->packing.fractions.size(); ++f) {
+          const auto& [j, amount] = now->packing.fractions[f];
+          const int count = static_cast<int>(std::floor(amount + 1e-6)) - (f + 1 == less ? 1 : 0);
+          for (std::size_t k = 0; k < room.size(); ++k) room[k] -= std::max(0, count) * pool.columns[j].devices[k];
+          samples -= std::max(0, count) * pool.columns[j].samplesIn(time);
+        }
+        for (int parts = 1; parts <= 3 && samples >= parts; ++parts) {
+          std::vector<int> part = room;
+          for (int& count : part) count /= parts;
+          fitAll(part, (samples + parts - 1) / parts);
+        }
+      }
       trace("fitted rest: columns %zu\n", pool.columns.size());
-      static_cast<void>(plansFrom(pool, aim, now->time));
+      const double before = closedForm_;
+      made = plansFrom(pool, now->time);
       trace("  incumbent %.5f cf %.5f\n", session_.incumbentTime().value, closedForm_);
+      if (closedForm_ >= before * (1 - 1e-3)) break;
     }
+    return made;
   }
 
   /// Prices and columns in turn: the columns' packing prices the devices, the prices find columns.
-  void improve(Aim aim) {
+  /// How many pipelines the best packing has.
+  std::size_t improve(Aim aim, int mostRounds) {
     PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
     Pool pool;
     const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
-    const std::vector<int> available = resources(aim);
     Ask best{.prices = prices_}, ask = best;
     search.sketch(ask, onPath);
     double bestBound = 0, packedAt = kNever, step = 0.5;
-    for (int round = 0; round < kMostRounds && !session_.stopped(); ++round) {
+    std::size_t pipelines = 0;
+    for (int round = 0; round < mostRounds && !session_.stopped(); ++round) {
       const PriceSearch::Limits limits{.tolerance = std::max(1e-3, 0.01 / (1 << round)),
                                        .enough = kNever,
                                        .atLeast = bestBound,
@@ -319,25 +350,26 @@ class OptimalSearch {
       } else {
         step *= 0.5;
       }
-      auto relaxed = leastRelaxedTime(pool.columns, available, batch_);
+      auto relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
       for (int again = 0; relaxed && again < kSketches && !session_.stopped(); ++again) {
         const std::size_t before = pool.columns.size();
-        search.sketch(between(best, relaxed->packing, available, again % 2 == 0 ? 1.0 : step), onPath);
-        if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, available, batch_);
+        search.sketch(between(best, relaxed->packing, devices_, again % 2 == 0 ? 1.0 : step), onPath);
+        if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
       }
       if (!relaxed) break;
       const bool isDone = bestBound >= relaxed->time * (1 - kPriceGap) || step < 0.02;
-      if (relaxed->time < packedAt * (1 - 2e-3) || isDone || round + 1 == kMostRounds) {
+      if (relaxed->time < packedAt * (1 - 2e-3) || isDone || round + 1 == mostRounds) {
         packedAt = relaxed->time;
-        static_cast<void>(plansFrom(pool, aim, relaxed->time));
+        if (const std::size_t made = plansFrom(pool, relaxed->time); made > 0) pipelines = made;
       }
       trace("  relaxed %.5f best bound %.5f step %.3f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, step,
             session_.incumbentTime().value, closedForm_);
       if (isDone) break;
-      ask = between(best, relaxed->packing, available, step);
+      ask = between(best, relaxed->packing, devices_, step);
     }
     prices_ = normalized(best.prices);
-    fitFew(search, pool, aim);
+    if (const std::size_t made = fitFew(search, pool, aim); made > 0) pipelines = made;
+    return pipelines;
   }
 
   template <class... Args>
@@ -349,18 +381,17 @@ class OptimalSearch {
   }
 
   /// How many pipelines the best packing has; 0: none found.
-  std::size_t plansFrom(Pool& pool, Aim aim, double least) {
-    const std::vector<int> available = resources(aim);
+  std::size_t plansFrom(Pool& pool, double least) {
     std::optional<Packed> packed;
     double failed = least;
     for (const double more : {0.0, 0.001, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0}) {
-      packed = packWhole(pool.columns, available, batch_, least * (1 + more));
+      packed = packWhole(pool.columns, devices_, batch_, least * (1 + more));
       if (packed || session_.stopped()) break;
       failed = least * (1 + more);
     }
     while (packed && packed->time - failed > kPackingTolerance * packed->time && !session_.stopped()) {
       const double middle = (packed->time + failed) / 2;
-      if (auto better = packWhole(pool.columns, available, batch_, middle)) packed = std::move(better);
+      if (auto better = packWhole(pool.columns, devices_, batch_, middle)) packed = std::move(better);
       else failed = middle;
     }
     std::vector<Packed> all;
@@ -410,7 +441,7 @@ class OptimalSearch {
     const std::vector<Load> loads = balanced(pool.columns, packed, times, batch_);
     if (loads.empty()) return;
     const auto placedAs = [&](const std::vector<Load>& as, Neighbours neighbours) {
-      return placed(model_, planOptions(), limits_, pool.columns, as, neighbours);
+      return placed(model_, planOptions(static_cast<int>(as.size())), limits_, pool.columns, as, neighbours);
     };
     for (const Neighbours neighbours : {Neighbours::Stages, Neighbours::Replicas}) {
       if (neighbours == Neighbours::Replicas && loads.size() == 1) continue;
@@ -430,6 +461,18 @@ class OptimalSearch {
       const std::vector<Load> again = balanced(pool.columns, packed, simulated, batch_);
       if (!again.empty() && packed.copies.size() > 1) candidates.push_back(placedAs(again, neighbours));
     }
+  }
+
+  /// The paper's planner as one more heuristic, so that it is never the better one.
+  void considerEth() {
+    struct Silent final : SearchObserver {
+    } nobody;
+    const SearchTask task{session_.problem(), &model_.profile(), session_.budgetLeft(), {}};
+    const auto plan = ethPlanner().plan(task, nobody, session_.stopToken());
+    if (!plan) return;
+    session_.consider(
+        1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of eth");
+    noteClosedForm(plan->pipelines);
   }
 
   void noteClosedForm(const std::vector<Pipeline>& pipelines) {

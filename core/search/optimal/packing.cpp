@@ -16,6 +16,8 @@ constexpr double kTiny = 1e-9;
 /// Cells x columns of the exact part of a packing: a few milliseconds.
 constexpr std::size_t kMostWork = 4'000'000;
 constexpr int kMostPivots = 400;
+/// A packing of so few columns may be sought from scratch.
+constexpr double kFewPipelines = 16;
 
 /// max v.y, C y <= b, y >= 0 with b >= 0: starts from y = 0, so that one phase suffices. The basis inverse is kept dense: one row
 /// for each kind of device.
@@ -140,40 +142,89 @@ std::vector<Item> itemsFor(std::span<const Column> columns, std::span<const int>
   return items;
 }
 
-/// Exact: most samples on every grid of the devices, in steps of what all columns' devices are multiples of.
-std::int64_t packGrid(std::span<const Column> columns, std::vector<Item> items, std::span<const int> devices,
+/// Steps of what all columns' devices are multiples of.
+std::vector<int> gridSteps(std::span<const Column> columns, std::span<const Item> items, std::span<const int> devices) {
+  std::vector<int> steps;
+  for (std::size_t r = 0; r < devices.size(); ++r) {
+    int step = 0;
+    for (const Item& item : items) step = std::gcd(step, columns[item.column].devices[r]);
+    steps.push_back(step == 0 ? devices[r] + 1 : step);
+  }
+  return steps;
+}
+
+std::size_t gridCells(std::span<const Column> columns, std::span<const Item> items, std::span<const int> devices) {
+  const std::vector<int> steps = gridSteps(columns, items, devices);
+  std::size_t cells = 1;
+  for (std::size_t r = 0; r < devices.size() && cells <= kMostWork; ++r)
+    cells *= static_cast<std::size_t>(devices[r] / steps[r] + 1);
+  return cells;
+}
+
+/// Depth first, the columns that lose least against the prices first: finds a packing of a few columns, or gives up.
+class PackDeep {
+ public:
+  PackDeep(std::span<const Column> columns, std::span<const double> prices, std::int64_t wanted)
+      : columns_(columns), prices_(prices), wanted_(wanted) {}
+
+  /// Samples of the best packing found, which is added to `copies`.
+  std::int64_t run(std::vector<Item> items, std::vector<int> left, std::map<std::size_t, int>& copies) {
+    items_ = std::move(items);
+    std::ranges::stable_sort(items_, {}, [&](const Item& item) { return costOf(columns_[item.column].devices) - static_cast<double>(item.samples); });
+    left_ = std::move(left);
+    descend(0, 0);
+    for (const std::size_t column : best_) ++copies[column];
+    return bestSamples_;
+  }
+
+ private:
+  [[nodiscard]] double costOf(std::span<const int> devices) const {
+    double sum = 0;
+    for (std::size_t r = 0; r < devices.size(); ++r) sum += prices_[r] * devices[r];
+    return sum;
+  }
+
+  void descend(std::size_t first, std::int64_t samples) {
+    if (samples > bestSamples_) {
+      bestSamples_ = samples;
+      best_ = taken_;
+    }
+    if (bestSamples_ >= wanted_) return;
+    const double room = costOf(left_);
+    for (std::size_t i = first; i < items_.size() && ++steps_ < kMostSteps && bestSamples_ < wanted_; ++i) {
+      const std::vector<int>& used = columns_[items_[i].column].devices;
+      const double lost = costOf(used) - static_cast<double>(items_[i].samples);
+      // What is left cannot train more than it costs.
+      if (static_cast<double>(samples) + room - std::max(0.0, lost) < static_cast<double>(wanted_)) return;
+      bool fits = true;
+      for (std::size_t r = 0; r < used.size() && fits; ++r) fits = used[r] <= left_[r];
+      if (!fits) continue;
+      for (std::size_t r = 0; r < used.size(); ++r) left_[r] -= used[r];
+      taken_.push_back(items_[i].column);
+      descend(i, samples + items_[i].samples);
+      taken_.pop_back();
+      for (std::size_t r = 0; r < used.size(); ++r) left_[r] += used[r];
+    }
+  }
+
+  static constexpr std::int64_t kMostSteps = 300'000;
+  std::span<const Column> columns_;
+  std::span<const double> prices_;
+  std::int64_t wanted_, bestSamples_ = 0, steps_ = 0;
+  std::vector<Item> items_;
+  std::vector<int> left_;
+  std::vector<std::size_t> taken_, best_;
+};
+
+/// Exact: most samples on the grid of the devices.
+std::int64_t packGrid(std::span<const Column> columns, const std::vector<Item>& items, std::span<const int> devices,
                       std::map<std::size_t, int>& copies) {
   if (items.empty()) return 0;
   const std::size_t kinds = devices.size();
-  // Most samples a device first, where not all can take part.
-  std::ranges::stable_sort(items, std::greater<>{}, [&](const Item& item) {
-    const auto& used = columns[item.column].devices;
-    return static_cast<double>(item.samples) / std::accumulate(used.begin(), used.end(), 0);
-  });
-  std::vector<int> step(kinds), size(kinds);
-  std::size_t cells = 0;
-  while (true) {
-    cells = 1;
-    for (std::size_t r = 0; r < kinds; ++r) {
-      step[r] = 0;
-      for (const Item& item : items) step[r] = std::gcd(step[r], columns[item.column].devices[r]);
-      if (step[r] == 0) step[r] = devices[r] + 1;
-      size[r] = devices[r] / step[r] + 1;
-      cells *= static_cast<std::size_t>(size[r]);
-      if (cells > kMostWork) break;
-    }
-    if (cells * items.size() <= kMostWork || items.size() == 1) break;
-    items.resize(std::max<std::size_t>(1, items.size() / 2));
-  }
-  if (cells * items.size() > kMostWork) {
-    int most = std::numeric_limits<int>::max();
-    const Item& item = items.front();
-    for (std::size_t r = 0; r < kinds; ++r) {
-      if (const int used = columns[item.column].devices[r]; used > 0) most = std::min(most, devices[r] / used);
-    }
-    copies[item.column] += most;
-    return most * item.samples;
-  }
+  const std::vector<int> step = gridSteps(columns, items, devices);
+  std::vector<int> size(kinds);
+  for (std::size_t r = 0; r < kinds; ++r) size[r] = devices[r] / step[r] + 1;
+  const std::size_t cells = gridCells(columns, items, devices);
   std::vector<std::int64_t> best(cells, 0);
   std::vector<int> taken(cells, -1);
   std::vector<std::size_t> stride(kinds);
@@ -261,7 +312,11 @@ std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std
 std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch, double time) {
   const Relaxed relaxed = packRelaxed(columns, devices, time);
   if (relaxed.samples < static_cast<double>(batch) * (1 - 1e-9)) return std::nullopt;
-  for (const int fewer : {0, 1, 3}) {
+  double pipelines = 0;
+  for (const auto& [column, amount] : relaxed.fractions) pipelines += amount;
+  std::vector<int> fewers = {0, 1, 3};
+  if (pipelines <= kFewPipelines) fewers.push_back(static_cast<int>(kFewPipelines));  // all of them open
+  for (const int fewer : fewers) {
     std::vector<int> left(devices.begin(), devices.end());
     std::map<std::size_t, int> copies;
     std::int64_t samples = 0;
@@ -275,7 +330,11 @@ std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const
       samples += count * columns[column].samplesIn(time);
       for (std::size_t r = 0; r < left.size(); ++r) left[r] -= count * columns[column].devices[r];
     }
-    samples += packGrid(columns, itemsFor(columns, left, time), left, copies);
+    if (samples < batch) {
+      std::vector<Item> items = itemsFor(columns, left, time);
+      if (gridCells(columns, items, left) * items.size() <= kMostWork) samples += packGrid(columns, items, left, copies);
+      else samples += PackDeep(columns, relaxed.prices, batch - samples).run(std::move(items), left, copies);
+    }
     if (samples < batch) continue;
     Packed packed{.time = time, .copies = {}};
     for (const auto& [column, count] : copies) packed.copies.emplace_back(column, count);

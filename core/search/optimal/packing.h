@@ -14,7 +14,7 @@ namespace evenkeel::optimal {
 struct Column {
   Path path;
   std::vector<int> dps;        // of its stages
-  std::vector<int> devices;    // by kind; behind them 1, for the pipeline itself
+  std::vector<int> devices;    // by kind
   int microBatch = 1;
   std::int64_t mostMicroBatches = 1;  // that its memory holds
   double fill = 0, pace = 0;   // of the closed form
@@ -27,10 +27,10 @@ struct Column {
 /// Fractions of columns that train most samples within `time` on the devices; what one more device of each kind would add.
 struct Relaxed {
   double samples = 0;
-  std::vector<double> prices;                            // by kind, and of a pipeline
+  std::vector<double> prices;                            // by kind
   std::vector<std::pair<std::size_t, double>> fractions;  // (column, how many), at most one for each kind
 };
-/// `devices`: by kind, and how many pipelines there may be. max sum v_j y_j with sum c_j y_j <= devices, y >= 0, by the simplex method. O(pivots x columns x kinds).
+/// max sum v_j y_j with sum c_j y_j <= devices, y >= 0, by the simplex method. O(pivots x columns x kinds).
 [[nodiscard]] Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> devices, double time);
 
 /// The least time within which fractions of columns train the batch, to a relative 1e-6, and the packing there. Nothing: never.

@@ -132,10 +132,6 @@ double PriceSearch::addedCost(std::size_t option, double perShare) const {
   return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
 }
 
-double PriceSearch::pipelineShare(std::size_t lastOption) const {
-  return batch_ * ask_.pipelinePrice / static_cast<double>(options_.options()[lastOption].mostSamples);
-}
-
 /// How many units of the part keep within the node's pace and sync.
 std::size_t PriceSearch::countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
                                      double ahead, double send) const {
@@ -217,7 +213,7 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   const auto& times = options_.times(1);
   for (std::size_t o = 0; o < times.size(); ++o) {
     if (prices_[o] == kNever) continue;
-    const double added = perShare * (prices_[o] + pipelineShare(o));
+    const double added = perShare * prices_[o];
     const std::vector<double>& of = times[o].last;
     for (std::size_t i = 0; i < of.size() && of[i] <= node.mostPace; ++i) {
       if (!syncs_.empty() && syncs_[o][kLast][i] > node.mostSync) break;
@@ -255,7 +251,6 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   }
   if (bestStages > 1) best.path = pathOf(bestStages, node, perShare, forgiven);
   for (const PathStage& stage : best.path) best.share += prices_[stage.option];
-  if (!best.path.empty()) best.share += pipelineShare(best.path.back().option);
   return best;
 }
 
@@ -303,7 +298,7 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
   for (std::size_t o = 0; o < times.size(); ++o) {
     if (prices_[o] == kNever || times[o].last.size() < count || times[o].last[count - 1] > node.mostPace) continue;
     if (!syncs_.empty() && syncs_[o][kLast][count - 1] > node.mostSync) continue;
-    const double cost = times[o].last[count - 1] + perShare * (prices_[o] + pipelineShare(o));
+    const double cost = times[o].last[count - 1] + perShare * prices_[o];
     if (cost < best) {
       best = cost;
       stage.option = o;

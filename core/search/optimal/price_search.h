@@ -37,11 +37,10 @@ struct PathTime {
 };
 [[nodiscard]] PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches);
 
-/// What a pipeline must do in some pipeline of every plan: train batch x (prices of its devices + pipelinePrice) samples, where the
-/// prices of all devices and pipelines of the cluster sum to 1.
+/// What some pipeline of every plan must do: train at least batch x (prices of its devices) samples, where the prices of all devices
+/// of the cluster sum to 1.
 struct Ask {
   std::vector<double> prices;  // of a device, by kind; finite and >= 0
-  double pipelinePrice = 0;
   /// Only stages whose replicas take at most so many samples; 0: any.
   std::int64_t mostSamples = 0;
   /// Measure::Schedule: how a smaller last micro-batch is counted. With replicas of one sample it takes as long as any other.
@@ -113,7 +112,6 @@ class PriceSearch {
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
   [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
-  [[nodiscard]] double pipelineShare(std::size_t lastOption) const;
   [[nodiscard]] std::size_t countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
                                         double ahead, double send) const;
   void setAsk(const Ask& ask);
