@@ -32,6 +32,7 @@ constexpr double kPackingTolerance = 5e-4;
 /// Up to so many pipelines each is fitted into its devices.
 constexpr double kFewPipelines = 12;
 constexpr int kFitsARound = 12;
+constexpr int kSwapRounds = 8;
 /// Up to so many devices the other planners' plans are candidates too.
 constexpr int kFewDevices = 64;
 /// Plans of equal pipelines that are simulated, of each pool.
@@ -70,10 +71,10 @@ class OptimalSearch {
         model_(session.model()),
         limits_(limitsOf(session.problem())),
         batch_(session.problem().training.globalBatch),
-        devices_(static_cast<std::size_t>(model_.kindCount()), 0) {
-    for (const DeviceId device : limits_.devices) ++devices_[static_cast<std::size_t>(model_.kindOf(device))];
-    for (int kind = 0; kind < model_.kindCount(); ++kind) {
-      if (devices_[static_cast<std::size_t>(kind)] > 0) kinds_.push_back(kind);
+        resources_(resourcesOf(model_, limits_.devices)) {
+    for (const Resource& resource : resources_) {
+      amounts_.push_back(resource.amount);
+      if (resource.level == 1) kinds_.push_back(resource.kind);
     }
     for (const Node& node : model_.cluster().nodes) nodeMost_ = std::max(nodeMost_, static_cast<int>(node.devices.size()));
   }
@@ -103,27 +104,32 @@ class OptimalSearch {
     if (session_.stopped()) return;
     session_.phase("polish");
     polish(session_);
+    if (deviceCount() <= kFewDevices && model_.cluster().nodes.size() > 1) {
+      swapGroups();
+      polish(session_);
+    }
     session_.note("closed_form_ms", rounded(closedForm_ * 1e3));
     session_.note("closed_form_bound_ms", rounded(closedFormBound_ * 1e3));
     session_.note("closed_form_gap", closedFormBound_ > 0 ? rounded(1 - closedFormBound_ / closedForm_) : 1.0);
   }
 
  private:
-  [[nodiscard]] int deviceCount() const { return std::accumulate(devices_.begin(), devices_.end(), 0); }
+  [[nodiscard]] int deviceCount() const { return static_cast<int>(limits_.devices.size()); }
 
-  /// So that all devices cost 1 together.
+  /// So that all resources cost 1 together.
   [[nodiscard]] std::vector<double> normalized(std::vector<double> prices) const {
     double sum = 0;
-    for (std::size_t k = 0; k < devices_.size(); ++k) sum += prices[k] * devices_[k];
+    for (std::size_t k = 0; k < amounts_.size(); ++k) sum += prices[k] * amounts_[k];
     for (double& price : prices) price /= sum;
     return prices;
   }
 
   [[nodiscard]] std::vector<double> firstPrices() const {
-    std::vector<double> prices(devices_.size(), 0.0);
-    for (const int kind : kinds_) {
-      const DeviceType& type = model_.typeOfKind(kind);
-      prices[static_cast<std::size_t>(kind)] = type.speed * type.peak.at(model_.training().precision).value;
+    std::vector<double> prices(resources_.size(), 0.0);
+    for (std::size_t r = 0; r < resources_.size(); ++r) {
+      if (resources_[r].level > 1) continue;
+      const DeviceType& type = model_.typeOfKind(resources_[r].kind);
+      prices[r] = type.speed * type.peak.at(model_.training().precision).value;
     }
     return normalized(std::move(prices));
   }
@@ -171,7 +177,7 @@ class OptimalSearch {
 
   void addColumn(Pool& pool, const PriceSearch& search, const Path& path, int microBatches) {
     const StageOptions& options = planOptions();
-    Column column{.path = path, .dps = {}, .devices = std::vector<int>(devices_.size(), 0)};
+    Column column{.path = path, .dps = {}, .uses = std::vector<int>(resources_.size(), 0)};
     std::int64_t samples = 1;
     for (const PathStage& stage : path) samples = std::max(samples, options.options()[stage.option].samples);
     column.microBatch = static_cast<int>(samples);
@@ -180,10 +186,10 @@ class OptimalSearch {
       const auto dp = static_cast<int>((samples + option.samples - 1) / option.samples);
       if (dp > limits_.mostDp) return;
       column.dps.push_back(dp);
-      column.devices[static_cast<std::size_t>(option.kind)] += option.tp * dp;
+      for (std::size_t r = 0; r < resources_.size(); ++r) column.uses[r] += resources_[r].usedBy(option) * dp;
     }
-    for (std::size_t k = 0; k < devices_.size(); ++k) {
-      if (column.devices[k] > 2 * devices_[k]) return;
+    for (std::size_t k = 0; k < amounts_.size(); ++k) {
+      if (column.uses[k] > 2 * amounts_[k]) return;
     }
     column.mostMicroBatches = static_cast<int>(path.size()) <= microBatches ? batch_ : microBatches;
     std::vector<std::pair<std::size_t, int>> key;
@@ -200,16 +206,16 @@ class OptimalSearch {
   /// State is sharded over the pipelines, which depend on it: more holders, less memory, more pipelines.
   void chooseHolders() {
     for (int round = 0; round < 12 && !session_.stopped(); ++round) {
-      PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), {});
+      PriceSearch search(planOptions(), resources_, Measure::ClosedForm, batch_, deviceCount(), {});
       Pool pool;
       const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
       search.sketch({.prices = prices_}, onPath);
       std::optional<RelaxedTime> relaxed;
       for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
-        relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
+        relaxed = leastRelaxedTime(pool.columns, amounts_, batch_);
         if (!relaxed) break;
         if (again == 0 && session_.incumbent().empty()) static_cast<void>(plansFrom(pool, relaxed->time));
-        search.sketch(between({.prices = prices_}, relaxed->packing, devices_, 0.5), onPath);
+        search.sketch(between({.prices = prices_}, relaxed->packing, amounts_, 0.5), onPath);
       }
       int pipelines = 2 * holders_;
       if (relaxed) {
@@ -236,7 +242,7 @@ class OptimalSearch {
 
   /// With few pipelines fractions of columns say little: pipelines for equal parts of the devices, and for what columns leave over.
   std::size_t fitFew(PriceSearch& search, Pool& pool, Aim aim) {
-    const auto relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
+    const auto relaxed = leastRelaxedTime(pool.columns, amounts_, batch_);
     double pipelines = 1;
     std::set<int> microBatches = {1, 2};
     if (relaxed) {
@@ -256,13 +262,13 @@ class OptimalSearch {
       }
     };
     for (int parts = 1; parts <= std::max(2, static_cast<int>(2 * pipelines)) && parts <= batch_; ++parts) {
-      std::vector<int> room = devices_;
+      std::vector<int> room = amounts_;
       for (int& count : room) count /= parts;
       fitAll(room, (batch_ + parts - 1) / parts);
       if (model_.training().zeroStage == 0 || parts <= holders_) continue;
       // So many pipelines shard their state further.
       const int before = std::exchange(holders_, parts);
-      PriceSearch further(planOptions(), Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
+      PriceSearch further(planOptions(), resources_, Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
       for (const int microBatch : microBatches) {
         if (microBatch <= batch_ / parts) further.fit(room, (batch_ + parts - 1) / parts, microBatch, limits_.mostDp, stopped, onPath);
       }
@@ -271,13 +277,13 @@ class OptimalSearch {
     trace("fitted parts: columns %zu\n", pool.columns.size());
     // The rest beside the columns that train most for their devices.
     for (int round = 0; round < 3; ++round) {
-      const auto now = leastRelaxedTime(pool.columns, devices_, batch_);
+      const auto now = leastRelaxedTime(pool.columns, amounts_, batch_);
       if (!now) return 0;
       const double time = std::isfinite(closedForm_) ? std::max(now->time, 0.99 * closedForm_) : 1.05 * now->time;
       std::vector<std::pair<double, std::size_t>> ranked;
       for (std::size_t j = 0; j < pool.columns.size(); ++j) {
         double price = 0;
-        for (std::size_t r = 0; r < devices_.size(); ++r) price += now->packing.prices[r] * pool.columns[j].devices[r];
+        for (std::size_t r = 0; r < amounts_.size(); ++r) price += now->packing.prices[r] * pool.columns[j].uses[r];
         ranked.emplace_back(price - static_cast<double>(pool.columns[j].samplesIn(time)), j);
       }
       std::ranges::sort(ranked);
@@ -286,11 +292,11 @@ class OptimalSearch {
       for (const auto& [cost, j] : ranked) {
         if (fits >= kFitsARound || stopped()) break;
         const Column column = pool.columns[j];
-        std::vector<int> room = devices_;
+        std::vector<int> room = amounts_;
         std::int64_t samples = batch_;
         while (true) {
           bool isRoom = true;
-          for (std::size_t k = 0; k < room.size(); ++k) isRoom = isRoom && (room[k] -= column.devices[k]) >= 0;
+          for (std::size_t k = 0; k < room.size(); ++k) isRoom = isRoom && (room[k] -= column.uses[k]) >= 0;
           samples -= column.samplesIn(time);
           if (!isRoom || samples <= 0) break;
           if (!seen.insert(room).second) continue;
@@ -300,12 +306,12 @@ class OptimalSearch {
       }
       // And beside the whole part of the relaxed packing, with or without one more of each.
       for (std::size_t less = 0; less <= now->packing.fractions.size() && !stopped(); ++less) {
-        std::vector<int> room = devices_;
+        std::vector<int> room = amounts_;
         std::int64_t samples = batch_;
         for (std::size_t f = 0; f < now->packing.fractions.size(); ++f) {
           const auto& [j, amount] = now->packing.fractions[f];
           const int count = static_cast<int>(std::floor(amount + 1e-6)) - (f + 1 == less ? 1 : 0);
-          for (std::size_t k = 0; k < room.size(); ++k) room[k] -= std::max(0, count) * pool.columns[j].devices[k];
+          for (std::size_t k = 0; k < room.size(); ++k) room[k] -= std::max(0, count) * pool.columns[j].uses[k];
           samples -= std::max(0, count) * pool.columns[j].samplesIn(time);
         }
         for (int parts = 1; parts <= 3 && samples >= parts; ++parts) {
@@ -326,7 +332,7 @@ class OptimalSearch {
   /// Prices and columns in turn: the columns' packing prices the devices, the prices find columns.
   /// How many pipelines the best packing has.
   std::size_t improve(Aim aim, int mostRounds) {
-    PriceSearch search(planOptions(), Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
+    PriceSearch search(planOptions(), resources_, Measure::ClosedForm, batch_, deviceCount(), ratesOf(aim));
     Pool pool;
     const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
     Ask best{.prices = prices_}, ask = best;
@@ -350,11 +356,11 @@ class OptimalSearch {
       } else {
         step *= 0.5;
       }
-      auto relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
+      auto relaxed = leastRelaxedTime(pool.columns, amounts_, batch_);
       for (int again = 0; relaxed && again < kSketches && !session_.stopped(); ++again) {
         const std::size_t before = pool.columns.size();
-        search.sketch(between(best, relaxed->packing, devices_, again % 2 == 0 ? 1.0 : step), onPath);
-        if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, devices_, batch_);
+        search.sketch(between(best, relaxed->packing, amounts_, again % 2 == 0 ? 1.0 : step), onPath);
+        if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, amounts_, batch_);
       }
       if (!relaxed) break;
       const bool isDone = bestBound >= relaxed->time * (1 - kPriceGap) || step < 0.02;
@@ -365,7 +371,7 @@ class OptimalSearch {
       trace("  relaxed %.5f best bound %.5f step %.3f incumbent %.5f cf %.5f\n", relaxed->time, bestBound, step,
             session_.incumbentTime().value, closedForm_);
       if (isDone) break;
-      ask = between(best, relaxed->packing, devices_, step);
+      ask = between(best, relaxed->packing, amounts_, step);
     }
     prices_ = normalized(best.prices);
     if (const std::size_t made = fitFew(search, pool, aim); made > 0) pipelines = made;
@@ -385,13 +391,13 @@ class OptimalSearch {
     std::optional<Packed> packed;
     double failed = least;
     for (const double more : {0.0, 0.001, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.35, 0.6, 1.0, 2.0}) {
-      packed = packWhole(pool.columns, devices_, batch_, least * (1 + more));
+      packed = packWhole(pool.columns, amounts_, batch_, least * (1 + more));
       if (packed || session_.stopped()) break;
       failed = least * (1 + more);
     }
     while (packed && packed->time - failed > kPackingTolerance * packed->time && !session_.stopped()) {
       const double middle = (packed->time + failed) / 2;
-      if (auto better = packWhole(pool.columns, devices_, batch_, middle)) packed = std::move(better);
+      if (auto better = packWhole(pool.columns, amounts_, batch_, middle)) packed = std::move(better);
       else failed = middle;
     }
     std::vector<Packed> all;
@@ -407,31 +413,37 @@ class OptimalSearch {
     return pipelines;
   }
 
-  /// Equal pipelines, as many as the devices make: their rings hold one stage each, so sync is cheap. The best few by the closed
-  /// form with sync between nodes.
-  std::vector<Packed> copiesOfOne(const Pool& pool) const {
+  /// Equal pipelines, one or as many as the devices make: their rings hold one stage each, so sync is cheap. The best few by the
+  /// closed form with sync between nodes.
+  std::vector<Packed> copiesOfOne(const Pool& pool) {
+    const StageOptions& options = planOptions();
+    const std::vector<double> rates = syncRates(
+        model_, Purpose::Plan, model_.cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, kMaxDevices);
     std::vector<Packed> best;
-    const int most = static_cast<int>(std::min<std::int64_t>(deviceCount(), batch_));
-    std::vector<double> rates = syncRates(
-        model_, Purpose::Plan, model_.cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, most);
     for (std::size_t j = 0; j < pool.columns.size(); ++j) {
       const Column& column = pool.columns[j];
-      int copies = most;
-      for (std::size_t k = 0; k < devices_.size(); ++k) {
-        if (column.devices[k] > 0) copies = std::min(copies, devices_[k] / column.devices[k]);
+      int most = static_cast<int>(std::min<std::int64_t>(deviceCount(), batch_));
+      for (std::size_t k = 0; k < amounts_.size(); ++k) {
+        if (column.uses[k] > 0) most = std::min(most, amounts_[k] / column.uses[k]);
       }
-      if (copies < 1) continue;
-      const std::int64_t microBatches = (batch_ + std::int64_t{copies} * column.microBatch - 1) / (std::int64_t{copies} * column.microBatch);
-      if (microBatches > column.mostMicroBatches) continue;
-      double sync = 0;
-      for (const PathStage& stage : column.path) {
-        const int kind = planOptions_.at(holders_)->options()[stage.option].kind;
-        if (copies > 1) sync = std::max(sync, rates[static_cast<std::size_t>(kind)] * static_cast<double>(planOptions_.at(holders_)->parameters(stage.option, stage.units)));
+      for (const int copies : {1, most}) {
+        if (copies < 1 || copies > most) continue;
+        const std::int64_t each = std::int64_t{copies} * column.microBatch;
+        const std::int64_t microBatches = (batch_ + each - 1) / each;
+        if (microBatches > column.mostMicroBatches) continue;
+        double sync = 0;
+        for (std::size_t s = 0; s < column.path.size(); ++s) {
+          const PathStage& stage = column.path[s];
+          const double rate = rates[static_cast<std::size_t>(options.options()[stage.option].kind)];
+          const double part = 1.0 - 1.0 / (copies * column.dps[s]);
+          sync = std::max(sync, part * rate * static_cast<double>(options.parameters(stage.option, stage.units)));
+        }
+        best.push_back({column.fill + static_cast<double>(microBatches - 1) * column.pace + sync, {{j, copies}}});
+        if (most == 1) break;
       }
-      best.push_back({column.fill + static_cast<double>(microBatches - 1) * column.pace + sync, {{j, copies}}});
     }
     std::ranges::stable_sort(best, {}, &Packed::time);
-    best.resize(std::min(best.size(), kMostEqual));
+    best.resize(std::min(best.size(), deviceCount() <= kFewDevices ? 4 * kMostEqual : kMostEqual));
     return best;
   }
 
@@ -475,6 +487,46 @@ class OptimalSearch {
     noteClosedForm(plan->pipelines);
   }
 
+  /// Unlike nodes: exchanges the devices of two tp groups as long as the reported number falls.
+  void swapGroups() {
+    struct Group {
+      std::size_t pipeline, stage;
+      int replica;
+    };
+    for (int round = 0; round < kSwapRounds && !session_.stopped() && !session_.incumbent().empty(); ++round) {
+      const std::vector<Pipeline> now = session_.incumbent();
+      const Seconds before = session_.incumbentTime();
+      const auto devicesOf = [](std::vector<Pipeline>& of, const Group& group) {
+        Stage& stage = of[group.pipeline].stages[group.stage];
+        return std::span(stage.devices).subspan(static_cast<std::size_t>(group.replica * stage.tp), static_cast<std::size_t>(stage.tp));
+      };
+      std::vector<Group> groups;
+      for (std::size_t p = 0; p < now.size(); ++p) {
+        for (std::size_t s = 0; s < now[p].stages.size(); ++s) {
+          for (int r = 0; r < now[p].stages[s].dp; ++r) groups.push_back({p, s, r});
+        }
+      }
+      std::vector<std::pair<Group, Group>> swaps;
+      std::vector<Pipeline> copy = now;
+      for (std::size_t a = 0; a < groups.size(); ++a) {
+        for (std::size_t b = a + 1; b < groups.size(); ++b) {
+          const auto first = devicesOf(copy, groups[a]), second = devicesOf(copy, groups[b]);
+          if (first.size() == second.size() && first[0].node != second[0].node && model_.kindOf(first[0]) == model_.kindOf(second[0]))
+            swaps.emplace_back(groups[a], groups[b]);
+        }
+      }
+      session_.consider(
+          swaps.size(),
+          [&](std::size_t i) {
+            std::vector<Pipeline> changed = now;
+            std::ranges::swap_ranges(devicesOf(changed, swaps[i].first), devicesOf(changed, swaps[i].second));
+            return changed;
+          },
+          "optimal: swapped devices");
+      if (session_.incumbentTime() >= before) return;
+    }
+  }
+
   void noteClosedForm(const std::vector<Pipeline>& pipelines) {
     if (worstLack(model_, pipelines)) return;
     Seconds slowest;
@@ -492,7 +544,7 @@ class OptimalSearch {
                               .mayRecompute = true};
     for (const int samples : microBatchChoices(batch_)) space.samples.emplace_back(samples, samples);
     const StageOptions options(model_, std::move(space));
-    PriceSearch search(options, Measure::ClosedForm, batch_, deviceCount(), {});
+    PriceSearch search(options, resources_, Measure::ClosedForm, batch_, deviceCount(), {});
     const PriceSearch::Limits limits{.tolerance = 1e-3,
                                      .enough = closedForm_,
                                      .atLeast = 0,
@@ -510,7 +562,7 @@ class OptimalSearch {
     double least = session_.incumbentTime().value * (1 - tolerance / 2);
     for (const bool few : {false, true}) {
       if (!few && nodeMost_ >= deviceCount()) continue;
-      PriceSearch search(boundOptions(), Measure::Schedule, batch_, deviceCount(),
+      PriceSearch search(boundOptions(), resources_, Measure::Schedule, batch_, deviceCount(),
                          few ? syncRates(model_, Purpose::Bound, Rings::InNode, 1)
                              : syncRates(model_, Purpose::Bound, Rings::BetweenNodes, nodeMost_ + 1));
       for (const std::int64_t mostSamples : {1, 2, 4, 0}) {
@@ -535,7 +587,8 @@ class OptimalSearch {
   const CostModel& model_;
   Limits limits_;
   std::int64_t batch_;
-  std::vector<int> devices_;  // by kind
+  std::vector<Resource> resources_;
+  std::vector<int> amounts_;  // of the resources
   std::vector<int> kinds_;    // that have devices
   int nodeMost_ = 1;
   std::vector<double> prices_;

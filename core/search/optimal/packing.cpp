@@ -43,7 +43,7 @@ class Simplex {
       for (std::size_t j = 0; j < columns_.size(); ++j) {
         if (values_[j] <= 0) continue;
         double gain = values_[j];
-        for (std::size_t r = 0; r < rows_; ++r) gain -= prices[r] * columns_[j].devices[r];
+        for (std::size_t r = 0; r < rows_; ++r) gain -= prices[r] * columns_[j].uses[r];
         if (gain > best) {
           best = gain;
           entering = static_cast<long>(j);
@@ -92,7 +92,7 @@ class Simplex {
         direction[i] = inverse_[i * rows_ + static_cast<std::size_t>(kSlack - entering)];
       } else {
         for (std::size_t r = 0; r < rows_; ++r)
-          direction[i] += inverse_[i * rows_ + r] * columns_[static_cast<std::size_t>(entering)].devices[r];
+          direction[i] += inverse_[i * rows_ + r] * columns_[static_cast<std::size_t>(entering)].uses[r];
       }
     }
     std::size_t leaving = rows_;
@@ -131,10 +131,10 @@ std::vector<Item> itemsFor(std::span<const Column> columns, std::span<const int>
   std::map<std::vector<int>, Item> best;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     bool fits = true;
-    for (std::size_t r = 0; r < devices.size(); ++r) fits = fits && columns[j].devices[r] <= devices[r];
+    for (std::size_t r = 0; r < devices.size(); ++r) fits = fits && columns[j].uses[r] <= devices[r];
     const std::int64_t samples = fits ? columns[j].samplesIn(time) : 0;
     if (samples < 1) continue;
-    const auto [entry, isNew] = best.try_emplace(columns[j].devices, Item{j, samples});
+    const auto [entry, isNew] = best.try_emplace(columns[j].uses, Item{j, samples});
     if (!isNew && samples > entry->second.samples) entry->second = {j, samples};
   }
   std::vector<Item> items;
@@ -147,7 +147,7 @@ std::vector<int> gridSteps(std::span<const Column> columns, std::span<const Item
   std::vector<int> steps;
   for (std::size_t r = 0; r < devices.size(); ++r) {
     int step = 0;
-    for (const Item& item : items) step = std::gcd(step, columns[item.column].devices[r]);
+    for (const Item& item : items) step = std::gcd(step, columns[item.column].uses[r]);
     steps.push_back(step == 0 ? devices[r] + 1 : step);
   }
   return steps;
@@ -170,7 +170,7 @@ class PackDeep {
   /// Samples of the best packing found, which is added to `copies`.
   std::int64_t run(std::vector<Item> items, std::vector<int> left, std::map<std::size_t, int>& copies) {
     items_ = std::move(items);
-    std::ranges::stable_sort(items_, {}, [&](const Item& item) { return costOf(columns_[item.column].devices) - static_cast<double>(item.samples); });
+    std::ranges::stable_sort(items_, {}, [&](const Item& item) { return costOf(columns_[item.column].uses) - static_cast<double>(item.samples); });
     left_ = std::move(left);
     descend(0, 0);
     for (const std::size_t column : best_) ++copies[column];
@@ -192,7 +192,7 @@ class PackDeep {
     if (bestSamples_ >= wanted_) return;
     const double room = costOf(left_);
     for (std::size_t i = first; i < items_.size() && ++steps_ < kMostSteps && bestSamples_ < wanted_; ++i) {
-      const std::vector<int>& used = columns_[items_[i].column].devices;
+      const std::vector<int>& used = columns_[items_[i].column].uses;
       const double lost = costOf(used) - static_cast<double>(items_[i].samples);
       // What is left cannot train more than it costs.
       if (static_cast<double>(samples) + room - std::max(0.0, lost) < static_cast<double>(wanted_)) return;
@@ -239,7 +239,7 @@ std::int64_t packGrid(std::span<const Column> columns, const std::vector<Item>& 
     std::vector<int>& of = use.emplace_back(kinds);
     std::size_t sum = 0;
     for (std::size_t r = 0; r < kinds; ++r) {
-      of[r] = columns[item.column].devices[r] / step[r];
+      of[r] = columns[item.column].uses[r] / step[r];
       sum += static_cast<std::size_t>(of[r]) * stride[r];
     }
     offset.push_back(sum);
@@ -323,12 +323,12 @@ std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const
     for (const auto& [column, amount] : relaxed.fractions) {
       int count = std::max(0, static_cast<int>(std::floor(amount + 1e-6)) - fewer);
       for (std::size_t r = 0; r < left.size(); ++r) {
-        if (columns[column].devices[r] > 0) count = std::min(count, left[r] / columns[column].devices[r]);
+        if (columns[column].uses[r] > 0) count = std::min(count, left[r] / columns[column].uses[r]);
       }
       if (count < 1) continue;
       copies[column] += count;
       samples += count * columns[column].samplesIn(time);
-      for (std::size_t r = 0; r < left.size(); ++r) left[r] -= count * columns[column].devices[r];
+      for (std::size_t r = 0; r < left.size(); ++r) left[r] -= count * columns[column].uses[r];
     }
     if (samples < batch) {
       std::vector<Item> items = itemsFor(columns, left, time);

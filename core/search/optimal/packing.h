@@ -14,7 +14,7 @@ namespace evenkeel::optimal {
 struct Column {
   Path path;
   std::vector<int> dps;        // of its stages
-  std::vector<int> devices;    // by kind
+  std::vector<int> uses;       // by resource
   int microBatch = 1;
   std::int64_t mostMicroBatches = 1;  // that its memory holds
   double fill = 0, pace = 0;   // of the closed form
@@ -24,21 +24,21 @@ struct Column {
   [[nodiscard]] std::int64_t samplesIn(double time) const;
 };
 
-/// Fractions of columns that train most samples within `time` on the devices; what one more device of each kind would add.
+/// Fractions of columns that train most samples within `time` on the resources; what one more of each would add.
 struct Relaxed {
   double samples = 0;
-  std::vector<double> prices;                            // by kind
-  std::vector<std::pair<std::size_t, double>> fractions;  // (column, how many), at most one for each kind
+  std::vector<double> prices;                            // by resource
+  std::vector<std::pair<std::size_t, double>> fractions;  // (column, how many), at most one for each resource
 };
-/// max sum v_j y_j with sum c_j y_j <= devices, y >= 0, by the simplex method. O(pivots x columns x kinds).
-[[nodiscard]] Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> devices, double time);
+/// max sum v_j y_j with sum c_j y_j <= amounts, y >= 0, by the simplex method. O(pivots x columns x resources).
+[[nodiscard]] Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> amounts, double time);
 
 /// The least time within which fractions of columns train the batch, to a relative 1e-6, and the packing there. Nothing: never.
 struct RelaxedTime {
   double time = 0;
   Relaxed packing;
 };
-[[nodiscard]] std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> devices,
+[[nodiscard]] std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> amounts,
                                                           std::int64_t batch);
 
 /// Whole columns.
@@ -46,9 +46,9 @@ struct Packed {
   double time = 0;
   std::vector<std::pair<std::size_t, int>> copies;  // (column, how many)
 };
-/// Whole columns that train the batch within `time`: the fractions rounded down, and the best of what the other devices can do
+/// Whole columns that train the batch within `time`: the fractions rounded down, and the best of what is left over
 /// (exact on their grid where it is small). Not always found where there is one.
-[[nodiscard]] std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch,
+[[nodiscard]] std::optional<Packed> packWhole(std::span<const Column> columns, std::span<const int> amounts, std::int64_t batch,
                                               double time);
 
 }  // namespace evenkeel::optimal

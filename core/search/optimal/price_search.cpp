@@ -71,9 +71,10 @@ PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, 
   return time;
 }
 
-PriceSearch::PriceSearch(const StageOptions& options, Measure measure, std::int64_t batch, int mostStages,
-                         std::vector<double> syncRates)
+PriceSearch::PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch,
+                         int mostStages, std::vector<double> syncRates)
     : options_(options),
+      resources_(resources),
       measure_(measure),
       batch_(static_cast<double>(batch)),
       unitCount_(options.unitCount()),
@@ -385,14 +386,15 @@ void PriceSearch::setAsk(const Ask& ask) {
   ask_ = ask;
   prices_.clear();
   for (const StageOption& option : options_.options()) {
-    const double price = ask.prices[static_cast<std::size_t>(option.kind)];
+    double price = 0;
+    for (std::size_t r = 0; r < resources_.size(); ++r) price += ask.prices[r] * resources_[r].usedBy(option);
     assert(std::isfinite(price) && price >= 0);
     if (ask.mostSamples > 0 && option.samples > ask.mostSamples) {
       prices_.push_back(kNever);
       continue;
     }
     const std::int64_t samples = ask.mostSamples > 0 ? std::min(option.mostSamples, ask.mostSamples) : option.mostSamples;
-    prices_.push_back(batch_ * price * option.tp / static_cast<double>(samples));
+    prices_.push_back(batch_ * price / static_cast<double>(samples));
   }
 }
 
@@ -427,7 +429,7 @@ void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
   onPath_ = nullptr;
 }
 
-void PriceSearch::fit(std::span<const int> devices, std::int64_t samples, int microBatch, int mostDp,
+void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int microBatch, int mostDp,
                       const std::function<bool()>& stopped, const OnPath& onPath) {
   const std::vector<StageOption>& options = options_.options();
   const auto count = static_cast<int>(std::min<std::int64_t>((samples + microBatch - 1) / microBatch, 1'000'000'000));
@@ -436,41 +438,43 @@ void PriceSearch::fit(std::span<const int> devices, std::int64_t samples, int mi
   std::vector<int> dps(options.size(), 0);
   double least = kNever;
   for (std::size_t o = 0; o < options.size(); ++o) {
-    const int room = devices[static_cast<std::size_t>(options[o].kind)];
     const std::int64_t dp = microBatch / options[o].samples;
-    if (microBatch % options[o].samples != 0 || dp > mostDp || options[o].tp * dp > room) continue;
+    bool fits = microBatch % options[o].samples == 0 && dp <= mostDp;
+    for (std::size_t r = 0; r < resources_.size() && fits; ++r) fits = resources_[r].usedBy(options[o]) * dp <= amounts[r];
+    if (!fits) continue;
     dps[o] = static_cast<int>(dp);
     prices_[o] = 0;
     least = std::min(least, options_.time(o, {1, 2}, 1));
   }
   if (least == kNever) return;
 
-  std::vector<double> weights(devices.size(), 1.0);
-  /// A path that keeps to the pace and the devices; empty: there is none, or none was found.
+  std::vector<double> weights;
+  /// A path that keeps to the pace and the amounts; empty: there is none, or none was found.
   const auto pathWithin = [&](double pace) {
     const Node node{.pace = pace, .mostPace = pace, .least = count, .most = count, .mostSync = kNever};
-    std::ranges::fill(weights, 1.0);
+    weights.assign(amounts.size(), 1.0);
     for (int step = 0; step < kFitSteps && !stopped(); ++step) {
       double sum = 0;
-      for (std::size_t k = 0; k < devices.size(); ++k) sum += devices[k] > 0 ? weights[k] : 0.0;
+      for (std::size_t r = 0; r < amounts.size(); ++r) sum += amounts[r] > 0 ? weights[r] : 0.0;
       for (std::size_t o = 0; o < options.size(); ++o) {
         if (dps[o] == 0) continue;
-        const auto kind = static_cast<std::size_t>(options[o].kind);
-        prices_[o] = weights[kind] / sum * options[o].tp * dps[o] / devices[kind];
+        prices_[o] = 0;
+        for (std::size_t r = 0; r < amounts.size(); ++r) {
+          if (amounts[r] > 0) prices_[o] += weights[r] / sum * resources_[r].usedBy(options[o]) * dps[o] / amounts[r];
+        }
       }
-      // The devices decide; the fill only between paths that are about as good.
+      // The amounts decide; the fill only between paths that are about as good.
       const Shortest found = shortest(node, kFitDevices * count * pace);
       if (found.path.empty() || found.share > 1 + 1e-9 + kFitSlack) return Path{};
-      std::vector<int> used(devices.size(), 0);
+      std::vector<int> used(amounts.size(), 0);
       for (const PathStage& stage : found.path) {
-        const StageOption& option = options[stage.option];
-        used[static_cast<std::size_t>(option.kind)] += option.tp * dps[stage.option];
+        for (std::size_t r = 0; r < amounts.size(); ++r) used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
       }
       bool fits = true;
-      for (std::size_t k = 0; k < devices.size(); ++k) {
-        if (devices[k] == 0) continue;
-        fits = fits && used[k] <= devices[k];
-        weights[k] *= std::exp(2.0 * (static_cast<double>(used[k]) / devices[k] - 1.0));
+      for (std::size_t r = 0; r < amounts.size(); ++r) {
+        if (amounts[r] == 0) continue;
+        fits = fits && used[r] <= amounts[r];
+        weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
       }
       onPath(found.path, count);
       if (fits) return found.path;

@@ -37,10 +37,10 @@ struct PathTime {
 };
 [[nodiscard]] PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches);
 
-/// What some pipeline of every plan must do: train at least batch x (prices of its devices) samples, where the prices of all devices
-/// of the cluster sum to 1.
+/// What some pipeline of every plan must do: train at least batch x (price of what it uses) samples, where all resources together
+/// cost 1.
 struct Ask {
-  std::vector<double> prices;  // of a device, by kind; finite and >= 0
+  std::vector<double> prices;  // of a device, by resource; finite and >= 0
   /// Only stages whose replicas take at most so many samples; 0: any.
   std::int64_t mostSamples = 0;
   /// Measure::Schedule: how a smaller last micro-batch is counted. With replicas of one sample it takes as long as any other.
@@ -57,7 +57,9 @@ struct Ask {
 class PriceSearch {
  public:
   /// syncRates[kind]: seconds of sync for each parameter that a device stores; empty: sync is left out.
-  PriceSearch(const StageOptions& options, Measure measure, std::int64_t batch, int mostStages, std::vector<double> syncRates);
+  /// Refers to its arguments, which must outlive it.
+  PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch, int mostStages,
+              std::vector<double> syncRates);
 
   struct Result {
     double bound = 0;    // no pipeline that does what is asked is faster
@@ -78,10 +80,10 @@ class PriceSearch {
   /// Shows `onPath` a pipeline of few to one of many stages, any number of micro-batches in each. A start, no bound.
   void sketch(const Ask& ask, const OnPath& onPath);
 
-  /// A pipeline on no more than `devices` of each kind that trains `samples` in micro-batches of `microBatch`, of about the least
-  /// pace: shows `onPath` what it finds on the way. Halves the interval of the pace; for each, weights of the kinds are moved
+  /// A pipeline on no more than `amounts` of each resource that trains `samples` in micro-batches of `microBatch`, of about the least
+  /// pace: shows `onPath` what it finds on the way. Halves the interval of the pace; for each, weights of the resources are moved
   /// towards those of which a path takes too many, until one fits or no path can.
-  void fit(std::span<const int> devices, std::int64_t samples, int microBatch, int mostDp, const std::function<bool()>& stopped,
+  void fit(std::span<const int> amounts, std::int64_t samples, int microBatch, int mostDp, const std::function<bool()>& stopped,
            const OnPath& onPath);
 
   void setSyncRates(std::vector<double> rates);
@@ -120,6 +122,7 @@ class PriceSearch {
   void offer(const Shortest& found, const Node& node);
 
   const StageOptions& options_;
+  std::span<const Resource> resources_;
   Measure measure_;
   double batch_;
   int unitCount_, mostStages_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "core/cost/memory.h"
 
@@ -17,6 +18,27 @@ std::size_t index(UnitKind kind) { return static_cast<std::size_t>(kind); }
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
+
+std::vector<Resource> resourcesOf(const CostModel& model, std::span<const DeviceId> devices) {
+  std::map<std::pair<int, int>, int> counts;  // (kind, node) -> devices
+  for (const DeviceId device : devices) ++counts[{model.kindOf(device), device.node}];
+  std::vector<Resource> resources;
+  for (int kind = 0; kind < model.kindCount(); ++kind) {
+    int all = 0, largest = 0;
+    for (const auto& [where, count] : counts) {
+      if (where.first != kind) continue;
+      all += count;
+      largest = std::max(largest, count);
+    }
+    if (all > 0) resources.push_back({kind, 1, all});
+    for (int level = 2; level <= largest; level *= 2) {
+      int amount = 0;
+      for (const auto& [where, count] : counts) amount += where.first == kind ? count / level * level : 0;
+      if (amount < all) resources.push_back({kind, level, amount});
+    }
+  }
+  return resources;
+}
 
 StageOptions::StageOptions(const CostModel& model, Space space)
     : model_(model), space_(std::move(space)), unitCount_(model.model().unitCount()) {
@@ -73,10 +95,24 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
 }
 
 /// The first rank of a stage's replica sends the samples of that replica at least once, whoever receives them, over a link of its
-/// node at best: inside it if the node has room for another stage.
+/// node: at best inside it if the node has room for another stage. A plan's stages cross nodes as often as they fill one, and get
+/// what the nodes of the kind offer on average.
 double StageOptions::sendOf(const StageOption& option) const {
   const Cluster& cluster = model_.cluster();
+  struct Sum {
+    double latency = 0, perByte = 0;
+    int count = 0;
+    void add(const LinkSpec& link, double flows) {
+      latency += link.latency.value;
+      perByte += flows / link.bandwidth.value;
+      ++count;
+    }
+    [[nodiscard]] double send(double bytes) const { return (latency + bytes * perByte) / std::max(1, count); }
+  };
   Seconds latency{kNever}, perByte{kNever};
+  Sum inside, between;
+  double crossing = 0;
+  int groups = 0;
   const auto offer = [&](const LinkSpec& link) {
     latency = std::min(latency, link.latency);
     perByte = std::min(perByte, Seconds{1.0 / link.bandwidth.value});
@@ -94,21 +130,35 @@ double StageOptions::sendOf(const StageOption& option) const {
     int group = 0;
     for (int d = 0; d < static_cast<int>(node.devices.size()); ++d) group += model_.kindOf({n, d}) == option.kind ? 1 : 0;
     if (group < option.tp) continue;
-    if (static_cast<int>(node.devices.size()) > option.tp) offer(node.intra);
+    ++groups;
+    crossing += std::min(1.0, static_cast<double>(option.tp) / group);
+    if (static_cast<int>(node.devices.size()) > option.tp) {
+      offer(node.intra);
+      inside.add(node.intra, 1);
+    }
     if (cluster.nodes.size() < 2) continue;
+    const double flows = node.nicPerDevice ? 1 : option.tp;
     if (drawn) {
       for (int other = 0; other < static_cast<int>(cluster.nodes.size()); ++other) {
-        if (other != n) offer(model_.link({n, 0}, {other, 0}));
+        if (other == n) continue;
+        offer(model_.link({n, 0}, {other, 0}));
+        between.add(model_.link({n, 0}, {other, 0}), flows);
       }
     } else {
       const BytesPerSecond others = node.nic.bandwidth == fastestNic ? std::max(secondNic, BytesPerSecond{0}) : fastestNic;
       offer({std::min(node.nic.bandwidth, others), std::max(node.nic.latency, leastLatency)});
+      between.add(node.nic, flows);
     }
   }
   if (latency.value == kNever) return 0;  // the only stage there can be
   const std::int64_t perSample =
       model_.training().sequenceLength * model_.model().hidden * bytesOf(model_.training().precision);
-  return (latency + static_cast<double>(option.samples * perSample) * perByte).value;
+  const auto bytes = static_cast<double>(option.samples * perSample);
+  if (space_.purpose == Purpose::Bound) return (latency + bytes * perByte).value;
+  if (inside.count == 0) return between.send(bytes);
+  if (between.count == 0) return inside.send(bytes);
+  const double part = crossing / groups;
+  return (1 - part) * inside.send(bytes) + part * between.send(bytes);
 }
 
 StageOptions::Counts StageOptions::countsOf(UnitRange units) const {

@@ -18,6 +18,19 @@ struct StageOption {
   std::int64_t mostSamples = 1;   // and its devices may stand for up to so many (a class of the bound; else the same)
 };
 
+/// Something that pipelines share: the devices of a kind, or the tp groups of at least `level` that its nodes hold, in devices.
+/// Where a group of tp >= s takes s x floor(tp / s) devices, all groups fit into the nodes only if for every s their sum is at most
+/// s x sum_nodes floor(devices / s); for powers of two, largest first, that is enough (optimal.md 1).
+struct Resource {
+  int kind = 0, level = 1;
+  int amount = 0;
+  [[nodiscard]] int usedBy(const StageOption& option) const {
+    return option.kind == kind ? option.tp / level * level : 0;
+  }
+};
+/// Every level that is scarcer than the devices themselves. `devices` are those that may be used.
+[[nodiscard]] std::vector<Resource> resourcesOf(const CostModel& model, std::span<const DeviceId> devices);
+
 /// What the options stand for.
 enum class Purpose {
   Plan,   // stages that are built: whole units recompute, memory as charged

@@ -156,6 +156,13 @@ TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsFasterThanAllOfThem) {
       ++plans;
       const Seconds time = evaluation.plan.predicted->iteration;
       ASSERT_GE(time, plan->predicted->lowerBound) << "problem " << i << ", random plan " << attempt;
+      if (getenv("XD") && time < plan->predicted->iteration) {
+        for (const auto* q : {&*plan, &evaluation.plan}) {
+          std::cout << "iteration " << q->predicted->iteration.value << " pipeline " << q->predicted->pipeline.value << " sync " << q->predicted->sync.value << " bound " << plan->predicted->lowerBound.value << " cfgap " << plan->search.at("closed_form_gap").dump() << " layers " << problem.model.layers << " " << problem.model.name << " B " << problem.training.globalBatch << " tot dev " << problem.cluster.deviceCount() << " kinds " << model.kindCount() << "\n";
+          for (const auto& n : problem.cluster.nodes) { std::cout << n.name << " nic " << n.nic.bandwidth.value / 1e9 << " per " << n.nicPerDevice << " x" << n.devices.size() << "\n"; }
+          for (const auto& pl : q->pipelines) { std::cout << " B " << pl.localBatch << " b " << pl.microBatch << " t " << pl.predictedTime->value << ": "; for (const auto& st : pl.stages) { std::cout << "[" << problem.cluster.typeOf(st.devices[0]).name << " n" << st.devices[0].node << " tp" << st.tp << " dp" << st.dp << " u" << st.units.first << "-" << st.units.last << " f" << st.predicted->forward.value << " b" << st.predicted->backward.value << " s" << st.predicted->send.value << "]"; } std::cout << "\n"; }
+        }
+      }
       ASSERT_GE(time, plan->predicted->iteration) << "problem " << i << ", random plan " << attempt;
       closest = std::min(closest, time / plan->predicted->lowerBound);
     }
