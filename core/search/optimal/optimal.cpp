@@ -26,11 +26,13 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Prices are good enough when the packing of the columns is as near to their bound.
 constexpr double kPriceGap = 2e-3;
+/// Searches for better prices, each with a tighter tolerance.
+constexpr int kRounds = 4;
 /// Sketches between two searches.
 constexpr int kSketches = 4;
 constexpr double kPackingTolerance = 5e-4;
 /// Up to so many pipelines each is fitted into its devices.
-constexpr double kFewPipelines = 12;
+constexpr double kFewPipelines = 8;
 constexpr int kFitsARound = 12;
 constexpr int kSwapRounds = 8;
 /// Up to so many devices the other planners' plans are candidates too.
@@ -85,7 +87,7 @@ class OptimalSearch {
     chooseHolders();
     session_.phase("prices");
     for (int again = 0; again < 3 && !session_.stopped(); ++again) {
-      const std::size_t pipelines = improve(Aim::ClosedForm, again == 0 ? 4 : 3);
+      const std::size_t pipelines = improve(Aim::ClosedForm, kRounds);
       const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max<std::size_t>(1, pipelines))));
       if (model_.training().zeroStage == 0 || next <= holders_) break;
       holders_ = next;
@@ -93,9 +95,9 @@ class OptimalSearch {
     if (session_.stopped()) return;
     session_.phase("bound");
     proveClosedForm();
-    prove(0.01);
+    prove(0.02);
     session_.phase("sync");
-    improve(Aim::Reported, 3);
+    improve(Aim::Reported, kRounds - 1);
     if (deviceCount() <= kFewDevices) {
       session_.phase("heuristics");
       considerUniformGrid(session_);
@@ -556,31 +558,33 @@ class OptimalSearch {
           static_cast<long>(found.paths), closedForm_, 100 * (1 - closedFormBound_ / closedForm_));
   }
 
-  /// The least over all classes of plans: by how many pipelines there are (more than a node has devices: their rings leave the
-  /// node) and by the micro-batch of the pipeline that has most to do.
+  /// No plan is reported faster: least time of a schedule that does what the prices ask, and the optimizer.
   void prove(double tolerance) {
-    double least = session_.incumbentTime().value * (1 - tolerance / 2);
-    for (const bool few : {false, true}) {
-      if (!few && nodeMost_ >= deviceCount()) continue;
-      PriceSearch search(boundOptions(), resources_, Measure::Schedule, batch_, deviceCount(),
-                         few ? syncRates(model_, Purpose::Bound, Rings::InNode, 1)
-                             : syncRates(model_, Purpose::Bound, Rings::BetweenNodes, nodeMost_ + 1));
-      for (const std::int64_t mostSamples : {1, 2, 4, 0}) {
-        if (mostSamples > batch_) continue;
-        Ask ask{.prices = prices_, .mostSamples = mostSamples, .ragged = mostSamples != 1, .partsShrink = partsShrink_};
-        const PriceSearch::Limits limits{.tolerance = mostSamples == 1 ? tolerance : 2 * tolerance,
-                                         .enough = least,
-                                         .atLeast = 0,
-                                         .mostPaths = kMostPaths,
-                                         .stopped = [this] { return session_.stopped(); }};
-        const auto found = search.run(ask, limits, {});
-        trace("bound few %d samples %ld: bound %.5f reached %.5f paths %ld\n", few, static_cast<long>(mostSamples), found.bound,
-              found.reached, static_cast<long>(found.paths));
-        least = std::min(least, found.bound);
+    StageOptions& options = boundOptions();
+    PriceSearch search(options, resources_, Measure::Schedule, batch_, deviceCount(),
+                       syncRates(model_, Purpose::Bound, Rings::InNode, 1));
+    const PriceSearch::Limits limits{.tolerance = tolerance,
+                                     .enough = session_.incumbentTime().value,
+                                     .atLeast = session_.bound().value,
+                                     .mostPaths = kMostPaths,
+                                     .stopped = [this] { return session_.stopped(); }};
+    const auto found = search.run({.prices = prices_, .ragged = true, .partsShrink = partsShrink(options)}, limits, {});
+    if (found.bound < kNever) session_.raiseBound({found.bound});
+    trace("reported: bound %.5f reached %.5f paths %ld incumbent %.5f\n", found.bound, found.reached,
+          static_cast<long>(found.paths), session_.incumbentTime().value);
+  }
+
+  /// Twice the samples take at most twice the time, wherever it can be asked.
+  [[nodiscard]] static bool partsShrink(const StageOptions& options) {
+    const std::vector<StageOption>& all = options.options();
+    for (std::size_t o = 1; o < all.size(); ++o) {
+      if (all[o].kind != all[o - 1].kind || all[o].tp != all[o - 1].tp) continue;
+      for (const UnitRange units : {UnitRange{0, 1}, UnitRange{1, 2}, UnitRange{2, 3}, UnitRange{options.unitCount() - 1, options.unitCount()}}) {
+        const auto perSample = [&](std::size_t option) { return options.work(option, units) / static_cast<double>(all[option].samples); };
+        if (perSample(o) > perSample(o - 1) * (1 + 1e-9)) return false;
       }
     }
-    if (least < kNever) session_.raiseBound({least});
-    trace("reported: bound %.5f incumbent %.5f\n", least, session_.incumbentTime().value);
+    return true;
   }
 
   SearchSession& session_;
@@ -595,7 +599,6 @@ class OptimalSearch {
   int holders_ = 1;
   std::map<int, std::unique_ptr<StageOptions>> planOptions_;  // by holders
   std::unique_ptr<StageOptions> boundOptions_;
-  bool partsShrink_ = true;
   double closedForm_ = kNever, closedFormBound_ = 0;
 };
 

@@ -329,11 +329,9 @@ void PriceSearch::evaluate(Node& node, double enough) {
   // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
   double late = 0, forgiven = 0;
   if (ask_.ragged && node.most > 1) {
-    late = ask_.mostSamples > 0 ? 1.0 - 1.0 / static_cast<double>(ask_.mostSamples) : 1.0;
-    if (ask_.partsShrink && late > kRaggedWeight * kRaggedWeight) {
-      late = kRaggedWeight * kRaggedWeight;
-      forgiven = (1 - kRaggedWeight) * (1 - kRaggedWeight);
-    }
+    const double weight = ask_.partsShrink ? kRaggedWeight : 1.0;
+    late = weight * weight;
+    forgiven = (1 - weight) * (1 - weight);
   }
   const double least = late > 0 ? node.least - 1 : node.least;
   // The bottleneck alone works for x paces; `part` of the bound is the whole formula, the rest is that.
@@ -389,12 +387,7 @@ void PriceSearch::setAsk(const Ask& ask) {
     double price = 0;
     for (std::size_t r = 0; r < resources_.size(); ++r) price += ask.prices[r] * resources_[r].usedBy(option);
     assert(std::isfinite(price) && price >= 0);
-    if (ask.mostSamples > 0 && option.samples > ask.mostSamples) {
-      prices_.push_back(kNever);
-      continue;
-    }
-    const std::int64_t samples = ask.mostSamples > 0 ? std::min(option.mostSamples, ask.mostSamples) : option.mostSamples;
-    prices_.push_back(batch_ * price / static_cast<double>(samples));
+    prices_.push_back(batch_ * price / static_cast<double>(option.mostSamples));
   }
 }
 

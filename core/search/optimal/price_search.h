@@ -41,10 +41,8 @@ struct PathTime {
 /// cost 1.
 struct Ask {
   std::vector<double> prices;  // of a device, by resource; finite and >= 0
-  /// Only stages whose replicas take at most so many samples; 0: any.
-  std::int64_t mostSamples = 0;
-  /// Measure::Schedule: how a smaller last micro-batch is counted. With replicas of one sample it takes as long as any other.
-  /// Else, where it is the part r of a full one, T is at least that without it, and at least that with a full one less
+  /// Measure::Schedule: how a smaller last micro-batch is counted. Where it is the part r
+  /// of a full one, T is at least that without it, and at least that with a full one less
   /// (1 - r) (t_i + backwards of the stages before i): less by at most w^2 t_i + (1 - w)^2 (those backwards), for any w in [0, 1].
   /// `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
   bool ragged = false, partsShrink = false;

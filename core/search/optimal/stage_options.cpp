@@ -271,6 +271,13 @@ double StageOptions::forward(std::size_t option, UnitRange units) const {
   return sum;
 }
 
+double StageOptions::work(std::size_t option, UnitRange units) const {
+  const Counts counts = countsOf(units);
+  double sum = 0;
+  for (std::size_t k = 0; k < 4; ++k) sum += counts[k] * (costs_[option].units[k].forward + costs_[option].units[k].backward).value;
+  return sum;
+}
+
 std::int64_t StageOptions::parameters(std::size_t option, UnitRange units) const {
   const Counts counts = countsOf(units);
   std::int64_t sum = 0;

@@ -66,6 +66,8 @@ class StageOptions {
 
   /// Forward alone.
   [[nodiscard]] double forward(std::size_t option, UnitRange units) const;
+  /// Forward and backward without recomputation.
+  [[nodiscard]] double work(std::size_t option, UnitRange units) const;
   /// That each device of the stage stores.
   [[nodiscard]] std::int64_t parameters(std::size_t option, UnitRange units) const;
   [[nodiscard]] double send(std::size_t option) const { return costs_[option].send; }
