@@ -489,42 +489,55 @@ class OptimalSearch {
     noteClosedForm(plan->pipelines);
   }
 
-  /// Unlike nodes: exchanges the devices of two tp groups as long as the reported number falls.
+  /// Unlike nodes: exchanges the devices of two tp groups, or those of one for idle ones, as long as the reported number falls.
   void swapGroups() {
     struct Group {
       std::size_t pipeline, stage;
       int replica;
     };
+    const auto devicesOf = [](std::vector<Pipeline>& of, const Group& group) {
+      Stage& stage = of[group.pipeline].stages[group.stage];
+      return std::span(stage.devices).subspan(static_cast<std::size_t>(group.replica * stage.tp), static_cast<std::size_t>(stage.tp));
+    };
     for (int round = 0; round < kSwapRounds && !session_.stopped() && !session_.incumbent().empty(); ++round) {
-      const std::vector<Pipeline> now = session_.incumbent();
+      std::vector<Pipeline> now = session_.incumbent();
       const Seconds before = session_.incumbentTime();
-      const auto devicesOf = [](std::vector<Pipeline>& of, const Group& group) {
-        Stage& stage = of[group.pipeline].stages[group.stage];
-        return std::span(stage.devices).subspan(static_cast<std::size_t>(group.replica * stage.tp), static_cast<std::size_t>(stage.tp));
-      };
       std::vector<Group> groups;
+      std::map<std::pair<int, int>, std::vector<DeviceId>> idle;  // by (kind, node)
+      for (const DeviceId device : limits_.devices) idle[{model_.kindOf(device), device.node}].push_back(device);
       for (std::size_t p = 0; p < now.size(); ++p) {
         for (std::size_t s = 0; s < now[p].stages.size(); ++s) {
           for (int r = 0; r < now[p].stages[s].dp; ++r) groups.push_back({p, s, r});
+          for (const DeviceId device : now[p].stages[s].devices) std::erase(idle[{model_.kindOf(device), device.node}], device);
         }
       }
       std::vector<std::pair<Group, Group>> swaps;
-      std::vector<Pipeline> copy = now;
+      std::vector<std::pair<Group, std::vector<DeviceId>>> moves;
       for (std::size_t a = 0; a < groups.size(); ++a) {
+        const auto first = devicesOf(now, groups[a]);
         for (std::size_t b = a + 1; b < groups.size(); ++b) {
-          const auto first = devicesOf(copy, groups[a]), second = devicesOf(copy, groups[b]);
+          const auto second = devicesOf(now, groups[b]);
           if (first.size() == second.size() && first[0].node != second[0].node && model_.kindOf(first[0]) == model_.kindOf(second[0]))
             swaps.emplace_back(groups[a], groups[b]);
         }
+        for (const auto& [where, devices] : idle) {
+          if (where.first != model_.kindOf(first[0]) || where.second == first[0].node || devices.size() < first.size()) continue;
+          moves.emplace_back(groups[a], std::vector<DeviceId>(devices.begin(), devices.begin() + std::ssize(first)));
+        }
       }
       session_.consider(
-          swaps.size(),
+          swaps.size() + moves.size(),
           [&](std::size_t i) {
             std::vector<Pipeline> changed = now;
-            std::ranges::swap_ranges(devicesOf(changed, swaps[i].first), devicesOf(changed, swaps[i].second));
+            if (i < swaps.size()) {
+              std::ranges::swap_ranges(devicesOf(changed, swaps[i].first), devicesOf(changed, swaps[i].second));
+            } else {
+              const auto& [group, devices] = moves[i - swaps.size()];
+              std::ranges::copy(devices, devicesOf(changed, group).begin());
+            }
             return changed;
           },
-          "optimal: swapped devices");
+          "optimal: other devices");
       if (session_.incumbentTime() >= before) return;
     }
   }

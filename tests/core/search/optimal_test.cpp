@@ -133,8 +133,8 @@ std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
 
 // optimal.md 6.1: one wrong `break` made a bound invalid. The bound speaks of every valid plan, whoever made it.
 TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsFasterThanAllOfThem) {
-  int plans = 0, problems = 0;
-  double closest = 1e9;
+  int plans = 0, problems = 0, beaten = 0;
+  double closest = 1e9, worst = 1;
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(12, 500)); ++i) {
     const Problem problem = randomProblem(i, isFullRun() ? 64 : 24, {"gpt3-350m", "gpt3-2.7b", "llama2-7b", "gpt3-13b"});
     const auto plan = planWith("optimal", problem);
@@ -156,18 +156,16 @@ TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsFasterThanAllOfThem) {
       ++plans;
       const Seconds time = evaluation.plan.predicted->iteration;
       ASSERT_GE(time, plan->predicted->lowerBound) << "problem " << i << ", random plan " << attempt;
-      if (getenv("XD") && time < plan->predicted->iteration) {
-        for (const auto* q : {&*plan, &evaluation.plan}) {
-          std::cout << "iteration " << q->predicted->iteration.value << " pipeline " << q->predicted->pipeline.value << " sync " << q->predicted->sync.value << " bound " << plan->predicted->lowerBound.value << " cfgap " << plan->search.at("closed_form_gap").dump() << " layers " << problem.model.layers << " " << problem.model.name << " B " << problem.training.globalBatch << " tot dev " << problem.cluster.deviceCount() << " kinds " << model.kindCount() << "\n";
-          for (const auto& n : problem.cluster.nodes) { std::cout << n.name << " nic " << n.nic.bandwidth.value / 1e9 << " per " << n.nicPerDevice << " x" << n.devices.size() << "\n"; }
-          for (const auto& pl : q->pipelines) { std::cout << " B " << pl.localBatch << " b " << pl.microBatch << " t " << pl.predictedTime->value << ": "; for (const auto& st : pl.stages) { std::cout << "[" << problem.cluster.typeOf(st.devices[0]).name << " n" << st.devices[0].node << " tp" << st.tp << " dp" << st.dp << " u" << st.units.first << "-" << st.units.last << " f" << st.predicted->forward.value << " b" << st.predicted->backward.value << " s" << st.predicted->send.value << "]"; } std::cout << "\n"; }
-        }
+      if (time < plan->predicted->iteration) {
+        ++beaten;
+        worst = std::max(worst, plan->predicted->iteration / time);
+        std::cout << "problem " << i << ", random plan " << attempt << " is faster: " << plan->predicted->iteration / time << '\n';
       }
-      ASSERT_GE(time, plan->predicted->iteration) << "problem " << i << ", random plan " << attempt;
       closest = std::min(closest, time / plan->predicted->lowerBound);
     }
   }
   std::cout << plans << " valid random plans of " << problems << " problems; the nearest is at " << closest << " of its bound\n";
+  EXPECT_EQ(beaten, 0) << "at worst by a factor of " << worst;
   EXPECT_GT(plans, 100);
 }
 
