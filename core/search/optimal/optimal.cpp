@@ -86,15 +86,16 @@ class OptimalSearch {
     prices_ = firstPrices();
     chooseHolders();
     session_.phase("prices");
-    for (int again = 0; again < 3 && !session_.stopped(); ++again) {
-      const std::size_t pipelines = improve(Aim::ClosedForm, kRounds);
+    for (int again = 0; again < 3 && !session_.stopped() && model_.training().zeroStage > 0; ++again) {
+      const std::size_t pipelines = improve(Aim::ClosedForm, 1);
       const int next = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max<std::size_t>(1, pipelines))));
-      if (model_.training().zeroStage == 0 || next <= holders_) break;
+      if (next <= holders_) break;
       holders_ = next;
     }
     if (session_.stopped()) return;
-    session_.phase("bound");
+    improve(Aim::ClosedForm, kRounds);
     proveClosedForm();
+    session_.phase("bound");
     prove(0.02);
     session_.phase("sync");
     improve(Aim::Reported, kRounds - 1);
@@ -376,6 +377,7 @@ class OptimalSearch {
       ask = between(best, relaxed->packing, amounts_, step);
     }
     prices_ = normalized(best.prices);
+    if (mostRounds == 1) return pipelines;
     if (const std::size_t made = fitFew(search, pool, aim); made > 0) pipelines = made;
     return pipelines;
   }

@@ -89,6 +89,15 @@ PriceSearch::PriceSearch(const StageOptions& options, std::span<const Resource> 
       }
     }
   }
+  // Of a stage, less what its forwards may be ahead.
+  for (std::size_t o = 0; o < options.options().size(); ++o) {
+    double least = kNever;
+    for (const UnitRange unit : {UnitRange{0, 1}, UnitRange{1, 2}, UnitRange{2, 3}}) {
+      const double time = options.time(o, unit, 1);
+      least = std::min(least, measure == Measure::ClosedForm ? time : time - options.forward(o, unit));
+    }
+    leastTimes_.push_back(least);
+  }
   setSyncRates(std::move(syncRates));
   const auto half = static_cast<std::size_t>(unitCount_ / 2 + 1);
   value_.assign(static_cast<std::size_t>(mostStages_), {std::vector<double>(half, kNever), std::vector<double>(half, kNever)});
@@ -133,38 +142,28 @@ double PriceSearch::addedCost(std::size_t option, double perShare) const {
   return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
 }
 
-/// How many units of the part keep within the node's pace and sync.
-std::size_t PriceSearch::countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
-                                     double ahead, double send) const {
-  std::size_t count = 0;
-  if (ahead < 0) {
-    count = static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), node.mostPace - send) - times.begin());
-  } else {
-    const std::vector<double>& forward = forwards_[option][part];
-    std::size_t high = times.size();
-    while (count < high) {
-      const std::size_t middle = (count + high) / 2;
-      if (times[middle] - ahead * forward[middle] <= node.mostPace) count = middle + 1;
-      else high = middle;
-    }
-  }
-  if (syncs_.empty() || node.mostSync == kNever) return count;
-  const std::vector<double>& sync = syncs_[option][part];
-  return std::min(count, static_cast<std::size_t>(std::upper_bound(sync.begin(), sync.end(), node.mostSync) - sync.begin()));
+/// So many units of the part keep within the node's pace and sync; `ahead` < 0: closed form.
+bool PriceSearch::isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
+                           const Node& node, double ahead) const {
+  const double pace =
+      ahead < 0 ? times[count - 1] + options_.send(option) : times[count - 1] - ahead * forwards_[option][part][count - 1];
+  return pace <= node.mostPace && (syncs_.empty() || syncs_[option][part][count - 1] <= node.mostSync);
 }
 
-/// The cheapest option for each number of units of the first of `stages` stages.
-void PriceSearch::merge(const Node& node, int stages, double perShare, double forgiven) {
-  MergedRow& row = merged_[static_cast<std::size_t>(stages - 1)];
+/// The cheapest option for each number of units of a stage.
+void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double ahead, double perShare, double forgiven) {
   const auto most = static_cast<std::size_t>(unitCount_);
   for (auto* part : {&row.inner[0], &row.inner[1], &row.first}) part->assign(most, kNever);
-  const auto& times = options_.times(std::min(stages, node.least));
-  const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least);
+  const auto& times = options_.times(inFlight);
   std::array<std::size_t, 3> longest{};
   for (const std::size_t o : active_) {
-    const double added = addedCost(o, perShare), send = options_.send(o);
+    const double added = addedCost(o, perShare);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
-      const std::size_t count = countWithin(o, part, of, node, ahead, send);
+      // Little changes from row to row.
+      std::size_t& count = counts_[o][part];
+      count = std::min(count, of.size());
+      while (count > 0 && !isWithin(o, part, of, count, node, ahead)) --count;
+      while (count < of.size() && isWithin(o, part, of, count + 1, node, ahead)) ++count;
       if (forgiven > 0) relaxMixed(out.data(), of.data(), forwards_[o][part].data(), count, added, forgiven);
       else relax(out.data(), of.data(), count, added);
       longest[part] = std::max(longest[part], count);
@@ -173,9 +172,25 @@ void PriceSearch::merge(const Node& node, int stages, double perShare, double fo
     take(times[o].inner[1], row.inner[1], 1);
     take(times[o].first, row.first, kFirst);
   }
+  // Times grow with the stages behind: by the closed form, what takes no unit now never will.
+  if (ahead < 0) std::erase_if(active_, [&](std::size_t o) { return counts_[o] == std::array<std::size_t, 3>{}; });
   row.inner[0].resize(longest[0]);
   row.inner[1].resize(longest[1]);
   row.first.resize(longest[kFirst]);
+}
+
+void PriceSearch::relaxBefore() {
+  const std::size_t half = value_.front()[0].size();
+  for (auto& part : before_) part.assign(half, kNever);
+  for (std::size_t i = 0; i < freeRow_.first.size(); ++i) before_[(i + 1) % 2][(i + 1) / 2] = freeRow_.first[i];
+  for (std::size_t unit = 1; unit + 1 < static_cast<std::size_t>(unitCount_); ++unit) {
+    const double cost = before_[unit % 2][unit / 2];
+    const std::vector<double>& inner = freeRow_.inner[unit % 2];
+    for (std::size_t i = 0; i < inner.size() && unit + i + 1 < static_cast<std::size_t>(unitCount_); ++i) {
+      double& next = before_[(unit + i + 1) % 2][(unit + i + 1) / 2];
+      next = std::min(next, cost + inner[i]);
+    }
+  }
 }
 
 /// value_ of so many stages from that of one less.
@@ -199,13 +214,9 @@ void PriceSearch::addStages(int stages) {
 PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, double forgiven, double late) {
   ++result_.paths;
   active_.clear();
+  counts_.assign(prices_.size(), {});
   for (std::size_t o = 0; o < prices_.size(); ++o) {
-    const StageOptions::Times& alone = options_.times(1)[o];
-    const auto isWithin = [&](const std::vector<double>& times) {
-      return !times.empty() &&
-             times.front() - (measure_ == Measure::Schedule ? options_.forward(o, {1, 3}) : 0.0) <= node.mostPace;
-    };
-    if (prices_[o] != kNever && (isWithin(alone.inner[0]) || isWithin(alone.inner[1]) || isWithin(alone.first))) active_.push_back(o);
+    if (prices_[o] != kNever && leastTimes_[o] <= node.mostPace) active_.push_back(o);
   }
   Shortest best{.cost = kNever, .path = {}};
   int bestStages = 0;
@@ -232,8 +243,11 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
       best.path = alone;
     }
   }
+  const auto aheadOf = [&](int stages) { return measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least); };
+  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_), perShare, forgiven);
+  relaxBefore();
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(node, stages, perShare, forgiven);
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages), perShare, forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -246,9 +260,13 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
     }
     if (stages == mostStages_) break;
     addStages(stages);
+    // More stages in front must pay for the other units, whatever they are.
     const auto& now = value_[static_cast<std::size_t>(stages - 1)];
-    // More stages only add to it.
-    if (std::min(*std::ranges::min_element(now[0]), *std::ranges::min_element(now[1])) >= best.cost) break;
+    double least = kNever;
+    for (std::size_t parity = 0; parity < 2; ++parity) {
+      for (std::size_t j = 0; j < now[parity].size(); ++j) least = std::min(least, now[parity][j] + before_[parity][j]);
+    }
+    if (least >= best.cost) break;
   }
   if (bestStages > 1) best.path = pathOf(bestStages, node, perShare, forgiven);
   for (const PathStage& stage : best.path) best.share += prices_[stage.option];
@@ -279,9 +297,10 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
     const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;
-    for (const std::size_t o : active_) {
+    for (std::size_t o = 0; o < prices_.size(); ++o) {
+      if (prices_[o] == kNever) continue;
       const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
-      if (countWithin(o, part, of, node, ahead, options_.send(o)) < count) continue;
+      if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
       double cost = of[count - 1] + addedCost(o, perShare);
       if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
       if (cost < least) {

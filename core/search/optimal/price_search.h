@@ -108,12 +108,13 @@ class PriceSearch {
     std::vector<double> first;
   };
   [[nodiscard]] Shortest shortest(const Node& node, double perShare, double forgiven = 0, double late = 0);
-  void merge(const Node& node, int stages, double perShare, double forgiven);
+  void merge(MergedRow& row, const Node& node, int inFlight, double ahead, double perShare, double forgiven);
+  void relaxBefore();
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
   [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
-  [[nodiscard]] std::size_t countWithin(std::size_t option, std::size_t part, const std::vector<double>& times, const Node& node,
-                                        double ahead, double send) const;
+  [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
+                              const Node& node, double ahead) const;
   void setAsk(const Ask& ask);
   [[nodiscard]] double leastPace() const;
   void evaluate(Node& node, double enough);
@@ -127,11 +128,15 @@ class PriceSearch {
   // By option, of 1, 2, ... units; [0], [1] as Times::inner, [2] first, [3] last.
   std::vector<std::array<std::vector<double>, 4>> forwards_, syncs_;
   std::vector<double> syncRates_;
+  std::vector<double> leastTimes_;  // by option, of any stage
 
   Ask ask_;
   std::vector<double> prices_;     // of an option, in micro-batches that are asked of its pipeline; infinite: not allowed
   std::vector<std::size_t> active_;  // options that may be a stage of the node
+  std::vector<std::array<std::size_t, 3>> counts_;  // by option: units of each part that keep within the node, of the last merged row
   std::vector<MergedRow> merged_;    // by stages - 1
+  MergedRow freeRow_;                // as if only one micro-batch were in flight
+  std::array<std::vector<double>, 2> before_;  // [parity of the unit][unit / 2]: no stages for the units before it cost less
   std::vector<std::array<std::vector<double>, 2>> value_;  // [stages - 1][parity of the unit][unit / 2]: cost of the units from there
   Result result_;
   const OnPath* onPath_ = nullptr;
