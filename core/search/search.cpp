@@ -7,12 +7,13 @@
 
 #include "core/search/eth/eth.h"
 #include "core/search/metis/metis.h"
+#include "core/search/optimal/optimal.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(), metisPlanner(), uniformPlanner()};
+  static const std::vector<Planner> all = {ethPlanner(), optimalPlanner(), metisPlanner(), uniformPlanner()};
   return all;
 }
 

@@ -64,6 +64,13 @@ bool SearchSession::stopped() const {
          (task_.budget.effort && counters_.evaluated >= *task_.budget.effort);
 }
 
+Budget SearchSession::budgetLeft() const {
+  Budget left = task_.budget;
+  if (left.timeLimit) *left.timeLimit = std::max(Seconds{}, *left.timeLimit - elapsed());
+  if (left.effort) *left.effort = std::max<std::int64_t>(0, *left.effort - counters_.evaluated);
+  return left;
+}
+
 void SearchSession::parallel(std::size_t count, const std::function<void(std::size_t)>& work) const {
   threads_->arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
@@ -130,6 +137,12 @@ void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::s
   observer_.onIncumbent({std::move(evaluation.plan), found, std::string(finder)});
 }
 
+void SearchSession::raiseBound(Seconds bound) {
+  if (bound <= lowerBound_) return;
+  lowerBound_ = bound;
+  observer_.onBound(lowerBound_);
+}
+
 void SearchSession::reportCounters(bool atEnd) {
   const Seconds now = elapsed();
   if (!atEnd && now - lastReport_ < kReportEvery) return;
@@ -180,6 +193,7 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   plan.search["pruned"] = Json::object();
   for (const auto& [reason, count] : counters_.pruned) plan.search["pruned"][reason] = count;
   plan.search["stopped"] = why;
+  for (const auto& [key, value] : notes_.items()) plan.search[key] = value;
   plan.search["incumbents"] = incumbents_;
   return plan;
 }

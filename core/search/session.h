@@ -24,6 +24,9 @@ class SearchSession {
   [[nodiscard]] const Problem& problem() const { return task_.problem; }
   /// A person, the time limit or the effort ended the search. Thread-safe.
   [[nodiscard]] bool stopped() const;
+  /// For a planner that runs another one.
+  [[nodiscard]] std::stop_token stopToken() const { return stop_; }
+  [[nodiscard]] Budget budgetLeft() const;
 
   void phase(std::string_view name) { observer_.onPhase(name); }
 
@@ -39,6 +42,11 @@ class SearchSession {
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
+  /// No valid plan of the problem is reported faster: tells the observer, and stands in the plan, if it is more than was known.
+  void raiseBound(Seconds bound);
+  [[nodiscard]] Seconds bound() const { return lowerBound_; }
+  /// Stands in plan.search.
+  void note(const std::string& key, Json value) { notes_[key] = std::move(value); }
   void countCached(std::int64_t count) { counters_.cached += count; }
   /// Candidates that were never made, and why.
   void countPruned(const std::string& reason, std::int64_t count) { counters_.pruned[reason] += count; }
@@ -68,7 +76,7 @@ class SearchSession {
 
   std::vector<Pipeline> incumbent_;
   Seconds incumbentTime_;
-  Json incumbents_ = Json::array();
+  Json incumbents_ = Json::array(), notes_ = Json::object();
   Counters counters_;
   Seconds lastReport_;
   std::vector<Pipeline> closest_;  // the candidate that lacked least memory, while none fits

@@ -37,7 +37,7 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
   const auto unknown = plannerNamed("magic");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, metis, uniform"));
+  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, uniform"));
 }
 
 /// Metis tries each of its many plans alone, in one thread: two nodes say as much of it.
@@ -46,7 +46,7 @@ const char* severalNodesFor(std::string_view planner) {
 }
 
 class EachPlanner : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "metis"),
+INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "optimal", "metis"),
                          [](const auto& test) { return std::string(test.param); });
 
 // Public Metis: global batch 100 over 8 GPUs trained 80; Megatron-LM #1304: 30 layers on 4 stages, 28 built (field-faults).
@@ -69,7 +69,10 @@ TEST_P(EachPlanner, ReturnsItsPredictionsAndHowItSearched) {
   const Problem problem = problemOf(kDemo, "tiny-gpt", 13);
   const auto plan = planWith(GetParam(), problem, {.budget = {.seed = 5}});
   ASSERT_TRUE(plan) << plan.error().text();
-  EXPECT_EQ(plan->predicted, evaluated(*plan).plan.predicted);
+  PlanPrediction again = *evaluated(*plan).plan.predicted;
+  EXPECT_GE(plan->predicted->lowerBound, again.lowerBound);  // a planner may prove more
+  again.lowerBound = plan->predicted->lowerBound;
+  EXPECT_EQ(plan->predicted, again);
   EXPECT_EQ(plan->inputsSha256, inputsHash(problem.cluster, problem.model, problem.training));
   EXPECT_EQ(plan->search.at("planner"), GetParam());
   EXPECT_EQ(plan->search.at("seed"), 5);
@@ -168,7 +171,7 @@ struct StopAtEvent final : SearchObserver {
 
 TEST_P(EachPlanner, ReturnsAValidPlanOrCancelledWheneverItIsStopped) {
   const Problem problem = problemOf(severalNodesFor(GetParam()), "gpt3-6.7b", 96);
-  for (int event = 0; event < 12; ++event) {
+  for (const int event : {0, 1, 3, 6, 11}) {
     StopAtEvent observer;
     observer.left = event;
     const auto plan = planWith(GetParam(), problem, {.observer = &observer, .stop = observer.source.get_token()});

@@ -50,7 +50,7 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
     const Problem problem = randomProblem(i);
     const AnalyticProfile profile(problem.model, problem.training);
     std::optional<Seconds> uniform;
-    for (const std::string planner : {"metis", "uniform", "eth"}) {
+    for (const std::string planner : {"metis", "uniform", "eth", "optimal"}) {
       if (planner == "metis" && problem.cluster.deviceCount() > 12 && !isFullRun()) continue;  // it takes its time
       const auto plan = planWith(planner, problem);
       if (!plan) {

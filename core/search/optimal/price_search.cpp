@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/optimal/price_search.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <queue>
+
+namespace evenkeel::optimal {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Rounding of sums of seconds must not lift a bound above a plan that meets it.
+constexpr double kRoundingMargin = 1.0 - 1e-9;
+/// From so many micro-batches on, one more changes too little to branch on; and so do paces and syncs this near to each other.
+constexpr int kManyMicroBatches = 256;
+constexpr double kSamePace = 1.0004, kSameSync = 2e-4;
+constexpr int kMostPaceDoublings = 80;
+constexpr double kMostTheta = 1e4;
+constexpr double kSketchSteps = 1.3;
+constexpr int kFitSteps = 16;
+constexpr double kFitTolerance = 1.003, kFitDevices = 2.0, kFitSlack = 0.02;
+/// w of Ask::ragged: good for pipelines of a few to a dozen stages.
+constexpr double kRaggedWeight = 0.8;
+/// With so few micro-batches a late one is much, and pipelines of one long stage need another bound.
+constexpr int kFewMicroBatches = 8;
+constexpr double kShallowPart = 0.25;
+constexpr std::size_t kFirst = 2, kLast = 3;  // parts of forwards_ and syncs_
+
+/// out[j] = min(out[j], cost + in[j])
+void relax(double* out, const double* in, std::size_t count, double cost) {
+  for (std::size_t j = 0; j < count; ++j) {
+    const double sum = cost + in[j];
+    out[j] = sum < out[j] ? sum : out[j];
+  }
+}
+
+/// out[j] = min(out[j], cost + (1 - part) in[j] + part less[j])
+void relaxMixed(double* out, const double* in, const double* less, std::size_t count, double cost, double part) {
+  for (std::size_t j = 0; j < count; ++j) {
+    const double sum = cost + in[j] - part * (in[j] - less[j]);
+    out[j] = sum < out[j] ? sum : out[j];
+  }
+}
+
+/// Of (min(q, M) - 1) / (M - 1), the most over all M >= least.
+double forwardsAhead(int stages, int least) {
+  return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
+}
+
+}  // namespace
+
+PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches) {
+  PathTime time;
+  const int count = static_cast<int>(path.size());
+  for (int i = 0; i < count; ++i) {
+    const PathStage& stage = path[static_cast<std::size_t>(i)];
+    const double t = options.time(stage.option, stage.units, std::min(count - i, microBatches));
+    const double send = i + 1 < count ? options.send(stage.option) : 0.0;
+    if (measure == Measure::ClosedForm) {
+      time.fill += t + send;
+      time.pace = std::max(time.pace, t + send);
+    } else {
+      time.fill += t + 2 * send;
+      const double ahead =
+          microBatches > 1 ? static_cast<double>(std::min(count - i, microBatches) - 1) / (microBatches - 1) : 0.0;
+      time.pace = std::max(time.pace, t - ahead * options.forward(stage.option, stage.units));
+    }
+  }
+  return time;
+}
+
+PriceSearch::PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch,
+                         int mostStages, std::vector<double> syncRates)
+    : options_(options),
+      resources_(resources),
+      measure_(measure),
+      batch_(static_cast<double>(batch)),
+      unitCount_(options.unitCount()),
+      mostStages_(std::min(mostStages, options.unitCount())) {
+  if (measure == Measure::Schedule) {
+    for (std::size_t o = 0; o < options.options().size(); ++o) {
+      auto& of = forwards_.emplace_back();
+      for (int count = 1; count < unitCount_; ++count) {
+        if (count <= unitCount_ - 2) of[1].push_back(options.forward(o, {1, 1 + count}));
+        if (count <= unitCount_ - 3) of[0].push_back(options.forward(o, {2, 2 + count}));
+        of[kFirst].push_back(options.forward(o, {0, count}));
+      }
+    }
+  }
+  // Of a stage, less what its forwards may be ahead.
+  for (std::size_t o = 0; o < options.options().size(); ++o) {
+    double least = kNever;
+    for (const UnitRange unit : {UnitRange{0, 1}, UnitRange{1, 2}, UnitRange{2, 3}}) {
+      const double time = options.time(o, unit, 1);
+      least = std::min(least, measure == Measure::ClosedForm ? time : time - options.forward(o, unit));
+    }
+    leastTimes_.push_back(least);
+  }
+  setSyncRates(std::move(syncRates));
+  const auto half = static_cast<std::size_t>(unitCount_ / 2 + 1);
+  value_.assign(static_cast<std::size_t>(mostStages_), {std::vector<double>(half, kNever), std::vector<double>(half, kNever)});
+  merged_.resize(static_cast<std::size_t>(mostStages_));
+}
+
+void PriceSearch::setSyncRates(std::vector<double> rates) {
+  syncRates_ = std::move(rates);
+  syncs_.clear();
+  if (syncRates_.empty()) return;
+  for (std::size_t o = 0; o < options_.options().size(); ++o) {
+    const StageOption& option = options_.options()[o];
+    // All numbers of samples store the same.
+    if (o > 0 && options_.options()[o - 1].kind == option.kind && options_.options()[o - 1].tp == option.tp) {
+      syncs_.push_back(syncs_.back());
+      continue;
+    }
+    const double rate = syncRates_[static_cast<std::size_t>(option.kind)];
+    const auto sync = [&](UnitRange units) { return rate * static_cast<double>(options_.parameters(o, units)); };
+    auto& of = syncs_.emplace_back();
+    for (int count = 1; count < unitCount_; ++count) {
+      if (count <= unitCount_ - 2) of[1].push_back(sync({1, 1 + count}));
+      if (count <= unitCount_ - 3) of[0].push_back(sync({2, 2 + count}));
+      of[kFirst].push_back(sync({0, count}));
+      of[kLast].push_back(sync({unitCount_ - count, unitCount_}));
+    }
+  }
+}
+
+double PriceSearch::syncOf(const Path& path) const {
+  double longest = 0;
+  for (const PathStage& stage : path) {
+    if (syncRates_.empty()) break;
+    const StageOption& option = options_.options()[stage.option];
+    longest = std::max(longest, syncRates_[static_cast<std::size_t>(option.kind)] *
+                                    static_cast<double>(options_.parameters(stage.option, stage.units)));
+  }
+  return longest;
+}
+
+double PriceSearch::addedCost(std::size_t option, double perShare) const {
+  return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
+}
+
+/// So many units of the part keep within the node's pace and sync; `ahead` < 0: closed form.
+bool PriceSearch::isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
+                           const Node& node, double ahead) const {
+  const double pace =
+      ahead < 0 ? times[count - 1] + options_.send(option) : times[count - 1] - ahead * forwards_[option][part][count - 1];
+  return pace <= node.mostPace && (syncs_.empty() || syncs_[option][part][count - 1] <= node.mostSync);
+}
+
+/// The cheapest option for each number of units of a stage.
+void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double ahead, double perShare, double forgiven) {
+  const auto most = static_cast<std::size_t>(unitCount_);
+  for (auto* part : {&row.inner[0], &row.inner[1], &row.first}) part->assign(most, kNever);
+  const auto& times = options_.times(inFlight);
+  std::array<std::size_t, 3> longest{};
+  for (const std::size_t o : active_) {
+    const double added = addedCost(o, perShare);
+    const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
+      // Little changes from row to row.
+      std::size_t& count = counts_[o][part];
+      count = std::min(count, of.size());
+      while (count > 0 && !isWithin(o, part, of, count, node, ahead)) --count;
+      while (count < of.size() && isWithin(o, part, of, count + 1, node, ahead)) ++count;
+      if (forgiven > 0) relaxMixed(out.data(), of.data(), forwards_[o][part].data(), count, added, forgiven);
+      else relax(out.data(), of.data(), count, added);
+      longest[part] = std::max(longest[part], count);
+    };
+    take(times[o].inner[0], row.inner[0], 0);
+    take(times[o].inner[1], row.inner[1], 1);
+    take(times[o].first, row.first, kFirst);
+  }
+  // Times grow with the stages behind: by the closed form, what takes no unit now never will.
+  if (ahead < 0) std::erase_if(active_, [&](std::size_t o) { return counts_[o] == std::array<std::size_t, 3>{}; });
+  row.inner[0].resize(longest[0]);
+  row.inner[1].resize(longest[1]);
+  row.first.resize(longest[kFirst]);
+}
+
+void PriceSearch::relaxBefore() {
+  const std::size_t half = value_.front()[0].size();
+  for (auto& part : before_) part.assign(half, kNever);
+  for (std::size_t i = 0; i < freeRow_.first.size(); ++i) before_[(i + 1) % 2][(i + 1) / 2] = freeRow_.first[i];
+  for (std::size_t unit = 1; unit + 1 < static_cast<std::size_t>(unitCount_); ++unit) {
+    const double cost = before_[unit % 2][unit / 2];
+    const std::vector<double>& inner = freeRow_.inner[unit % 2];
+    for (std::size_t i = 0; i < inner.size() && unit + i + 1 < static_cast<std::size_t>(unitCount_); ++i) {
+      double& next = before_[(unit + i + 1) % 2][(unit + i + 1) / 2];
+      next = std::min(next, cost + inner[i]);
+    }
+  }
+}
+
+/// value_ of so many stages from that of one less.
+void PriceSearch::addStages(int stages) {
+  const MergedRow& row = merged_[static_cast<std::size_t>(stages - 1)];
+  auto& out = value_[static_cast<std::size_t>(stages - 1)];
+  const auto& in = value_[static_cast<std::size_t>(stages - 2)];
+  const std::size_t half = out[0].size();
+  for (std::size_t parity = 0; parity < 2; ++parity) {
+    std::ranges::fill(out[parity], kNever);
+    for (std::size_t i = 0; i < row.inner[parity].size(); ++i) {
+      const std::size_t units = i + 1;
+      const std::size_t to = (parity + units) % 2, shift = (parity + units) / 2;
+      if (shift >= half) break;
+      relax(out[parity].data(), in[to].data() + shift, half - shift, row.inner[parity][i]);
+    }
+  }
+  out[0][0] = kNever;  // the embedding is the first stage's
+}
+
+PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, double forgiven, double late) {
+  ++result_.paths;
+  active_.clear();
+  counts_.assign(prices_.size(), {});
+  for (std::size_t o = 0; o < prices_.size(); ++o) {
+    if (prices_[o] != kNever && leastTimes_[o] <= node.mostPace) active_.push_back(o);
+  }
+  Shortest best{.cost = kNever, .path = {}};
+  int bestStages = 0;
+  auto& last = value_.front();
+  for (auto& part : last) std::ranges::fill(part, kNever);
+  const auto& times = options_.times(1);
+  for (std::size_t o = 0; o < times.size(); ++o) {
+    if (prices_[o] == kNever) continue;
+    const double added = perShare * prices_[o];
+    const std::vector<double>& of = times[o].last;
+    for (std::size_t i = 0; i < of.size() && of[i] <= node.mostPace; ++i) {
+      if (!syncs_.empty() && syncs_[o][kLast][i] > node.mostSync) break;
+      const std::size_t unit = static_cast<std::size_t>(unitCount_) - (i + 1);
+      double& value = last[unit % 2][unit / 2];
+      value = std::min(value, of[i] + added);
+    }
+    // No stage is before it, so no part of the last micro-batch is late.
+    const double inTime = ask_.partsShrink ? late * node.pace : 0.0;
+    if (times[o].alone <= node.mostPace && times[o].alone + added + inTime < best.cost) {
+      const Path alone = {{o, {0, unitCount_}}};
+      if (syncOf(alone) > node.mostSync) continue;
+      best.cost = times[o].alone + added + inTime;
+      bestStages = 1;
+      best.path = alone;
+    }
+  }
+  const auto aheadOf = [&](int stages) { return measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least); };
+  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_), perShare, forgiven);
+  relaxBefore();
+  for (int stages = 2; stages <= mostStages_; ++stages) {
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages), perShare, forgiven);
+    const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
+    const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const std::size_t unit = i + 1;
+      const double cost = first[i] + behind[unit % 2][unit / 2];
+      if (cost < best.cost) {
+        best.cost = cost;
+        bestStages = stages;
+      }
+    }
+    if (stages == mostStages_) break;
+    addStages(stages);
+    // More stages in front must pay for the other units, whatever they are.
+    const auto& now = value_[static_cast<std::size_t>(stages - 1)];
+    double least = kNever;
+    for (std::size_t parity = 0; parity < 2; ++parity) {
+      for (std::size_t j = 0; j < now[parity].size(); ++j) least = std::min(least, now[parity][j] + before_[parity][j]);
+    }
+    if (least >= best.cost) break;
+  }
+  if (bestStages > 1) best.path = pathOf(bestStages, node, perShare, forgiven);
+  for (const PathStage& stage : best.path) best.share += prices_[stage.option];
+  return best;
+}
+
+Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double forgiven) const {
+  Path path;
+  int unit = 0;
+  for (int left = stages; left > 1; --left) {
+    const MergedRow& row = merged_[static_cast<std::size_t>(left - 1)];
+    const auto part = unit == 0 ? kFirst : static_cast<std::size_t>(unit % 2);
+    const std::vector<double>& costs = part == kFirst ? row.first : row.inner[part];
+    const auto& behind = value_[static_cast<std::size_t>(left - 2)];
+    double best = kNever;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      const std::size_t next = static_cast<std::size_t>(unit) + i + 1;
+      if (next >= static_cast<std::size_t>(unitCount_)) break;
+      const double cost = costs[i] + behind[next % 2][next / 2];
+      if (cost < best) {
+        best = cost;
+        count = i + 1;
+      }
+    }
+    assert(count > 0);
+    const auto& times = options_.times(std::min(left, node.least));
+    const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
+    PathStage stage{0, {unit, unit + static_cast<int>(count)}};
+    double least = kNever;
+    for (std::size_t o = 0; o < prices_.size(); ++o) {
+      if (prices_[o] == kNever) continue;
+      const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
+      if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
+      double cost = of[count - 1] + addedCost(o, perShare);
+      if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
+      if (cost < least) {
+        least = cost;
+        stage.option = o;
+      }
+    }
+    path.push_back(stage);
+    unit += static_cast<int>(count);
+  }
+  const auto& times = options_.times(1);
+  const auto count = static_cast<std::size_t>(unitCount_ - unit);
+  PathStage stage{0, {unit, unitCount_}};
+  double best = kNever;
+  for (std::size_t o = 0; o < times.size(); ++o) {
+    if (prices_[o] == kNever || times[o].last.size() < count || times[o].last[count - 1] > node.mostPace) continue;
+    if (!syncs_.empty() && syncs_[o][kLast][count - 1] > node.mostSync) continue;
+    const double cost = times[o].last[count - 1] + perShare * prices_[o];
+    if (cost < best) {
+      best = cost;
+      stage.option = o;
+    }
+  }
+  path.push_back(stage);
+  return path;
+}
+
+void PriceSearch::offer(const Shortest& found, const Node& node) {
+  if (found.path.empty()) return;
+  const double asked = std::ceil(found.share - 1e-9);
+  const int microBatches = static_cast<int>(std::clamp(asked, 1.0, 1e9));
+  const PathTime time = timeOf(options_, found.path, measure_, microBatches);
+  const double reached = time.of(microBatches) + syncOf(found.path);
+  if (reached < result_.reached) {
+    result_.reached = reached;
+    result_.best = found.path;
+  }
+  if (onPath_ && *onPath_) (*onPath_)(found.path, static_cast<int>(found.path.size()) <= node.least ? microBatches : node.least);
+}
+
+/// The bound of a node: the multiplier of the number of micro-batches is sought by a few steps; each of them is a bound.
+void PriceSearch::evaluate(Node& node, double enough) {
+  node.evaluated = true;
+  double best = -kNever;
+  // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
+  double late = 0, forgiven = 0;
+  if (ask_.ragged && node.most > 1) {
+    const double weight = ask_.partsShrink ? kRaggedWeight : 1.0;
+    late = weight * weight;
+    forgiven = (1 - weight) * (1 - weight);
+  }
+  const double least = late > 0 ? node.least - 1 : node.least;
+  // The bottleneck alone works for x paces; `part` of the bound is the whole formula, the rest is that.
+  const auto tryAt = [&](double theta, double part = 1.0) {
+    const Shortest found = shortest(node, theta * node.pace / part, forgiven, late);
+    double constant = -part * (1.0 + late) * node.pace;
+    if (theta <= 1) constant += (1 - theta) * least * node.pace;
+    else constant -= (theta - 1) * node.most * node.pace;
+    const double bound = (part * found.cost + constant + node.sync) * kRoundingMargin;
+    node.bound = std::max(node.bound, bound);
+    offer(found, node);
+    if (found.path.empty()) return 0.0;
+    if (bound > best) {
+      best = bound;
+      const double microBatches = std::clamp(std::max(found.share, least), 1.0, 1e9);
+      const PathTime time = timeOf(options_, found.path, measure_, node.least);
+      node.paceSlack = (microBatches - 1) * std::max(0.0, std::min(time.pace, node.mostPace) - node.pace);
+      node.pathSync = syncOf(found.path);
+      node.syncSlack = std::max(0.0, node.pathSync - node.sync);
+    }
+    return found.share;
+  };
+  const bool isOpen = node.least >= kManyMicroBatches;
+  double share = tryAt(1.0);
+  if (node.bound >= enough) return;
+  if (late > 0 && node.least <= kFewMicroBatches) {
+    static_cast<void>(tryAt(1.0, kShallowPart));
+    if (node.bound >= enough) return;
+  }
+  if (share < least && share > 0) {
+    double low = 0, high = 1;
+    for (int step = 0; step < 4 && node.bound < enough; ++step) {
+      const double theta = (low + high) / 2;
+      (tryAt(theta) > least ? low : high) = theta;
+    }
+  } else if (share > node.most && !isOpen) {
+    double low = 1, high = 2;
+    while (high < kMostTheta && node.bound < enough && (share = tryAt(high)) > node.most) {
+      low = high;
+      high *= 4;
+    }
+    for (int step = 0; step < 3 && node.bound < enough; ++step) {
+      const double theta = (low + high) / 2;
+      (tryAt(theta) > node.most ? low : high) = theta;
+    }
+  }
+}
+
+void PriceSearch::setAsk(const Ask& ask) {
+  ask_ = ask;
+  prices_.clear();
+  for (const StageOption& option : options_.options()) {
+    double price = 0;
+    for (std::size_t r = 0; r < resources_.size(); ++r) price += ask.prices[r] * resources_[r].usedBy(option);
+    assert(std::isfinite(price) && price >= 0);
+    prices_.push_back(batch_ * price / static_cast<double>(option.mostSamples));
+  }
+}
+
+/// No stage with a block is faster than one block alone. Infinite: no option holds a block.
+double PriceSearch::leastPace() const {
+  double least = kNever;
+  for (std::size_t o = 0; o < options_.options().size(); ++o) {
+    if (prices_[o] == kNever) continue;
+    for (const UnitRange unit : {UnitRange{1, 2}, UnitRange{2, 3}}) {
+      const double time = options_.time(o, unit, 1);
+      least = std::min(least, measure_ == Measure::ClosedForm ? time : time - options_.forward(o, unit));
+    }
+  }
+  return least;
+}
+
+void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
+  result_ = {.bound = 0, .reached = kNever, .best = {}};
+  onPath_ = &onPath;
+  setAsk(ask);
+  const double least = leastPace();
+  double cheapest = kNever;
+  for (double pace = least; least < kNever && pace < least * 1e6; pace *= kSketchSteps) {
+    const Node node{.pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
+    const Shortest found = shortest(node, pace);
+    offer(found, node);
+    if (found.path.empty()) continue;
+    // Slower paces only lengthen the fill once a stage holds the model.
+    if (found.path.size() == 1 && found.cost > 4 * cheapest) break;
+    cheapest = std::min(cheapest, found.cost);
+  }
+  onPath_ = nullptr;
+}
+
+void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int microBatch, int mostDp,
+                      const std::function<bool()>& stopped, const OnPath& onPath) {
+  const std::vector<StageOption>& options = options_.options();
+  const auto count = static_cast<int>(std::min<std::int64_t>((samples + microBatch - 1) / microBatch, 1'000'000'000));
+  ask_ = {};
+  prices_.assign(options.size(), kNever);
+  std::vector<int> dps(options.size(), 0);
+  double least = kNever;
+  for (std::size_t o = 0; o < options.size(); ++o) {
+    const std::int64_t dp = microBatch / options[o].samples;
+    bool fits = microBatch % options[o].samples == 0 && dp <= mostDp;
+    for (std::size_t r = 0; r < resources_.size() && fits; ++r) fits = resources_[r].usedBy(options[o]) * dp <= amounts[r];
+    if (!fits) continue;
+    dps[o] = static_cast<int>(dp);
+    prices_[o] = 0;
+    least = std::min(least, options_.time(o, {1, 2}, 1));
+  }
+  if (least == kNever) return;
+
+  std::vector<double> weights;
+  /// A path that keeps to the pace and the amounts; empty: there is none, or none was found.
+  const auto pathWithin = [&](double pace) {
+    const Node node{.pace = pace, .mostPace = pace, .least = count, .most = count, .mostSync = kNever};
+    weights.assign(amounts.size(), 1.0);
+    for (int step = 0; step < kFitSteps && !stopped(); ++step) {
+      double sum = 0;
+      for (std::size_t r = 0; r < amounts.size(); ++r) sum += amounts[r] > 0 ? weights[r] : 0.0;
+      for (std::size_t o = 0; o < options.size(); ++o) {
+        if (dps[o] == 0) continue;
+        prices_[o] = 0;
+        for (std::size_t r = 0; r < amounts.size(); ++r) {
+          if (amounts[r] > 0) prices_[o] += weights[r] / sum * resources_[r].usedBy(options[o]) * dps[o] / amounts[r];
+        }
+      }
+      // The amounts decide; the fill only between paths that are about as good.
+      const Shortest found = shortest(node, kFitDevices * count * pace);
+      if (found.path.empty() || found.share > 1 + 1e-9 + kFitSlack) return Path{};
+      std::vector<int> used(amounts.size(), 0);
+      for (const PathStage& stage : found.path) {
+        for (std::size_t r = 0; r < amounts.size(); ++r) used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
+      }
+      bool fits = true;
+      for (std::size_t r = 0; r < amounts.size(); ++r) {
+        if (amounts[r] == 0) continue;
+        fits = fits && used[r] <= amounts[r];
+        weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
+      }
+      onPath(found.path, count);
+      if (fits) return found.path;
+    }
+    return Path{};
+  };
+  double high = least;
+  while (pathWithin(high).empty()) {
+    least = high;
+    high *= 2;
+    if (high > least * 1e9 || high > 1e9 || stopped()) return;
+  }
+  while (high > least * kFitTolerance && !stopped()) {
+    const double middle = std::sqrt(least * high);
+    const Path path = pathWithin(middle);
+    if (path.empty()) least = middle;
+    else high = std::min(middle, timeOf(options_, path, measure_, count).pace);
+  }
+}
+
+PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const OnPath& onPath) {
+  result_ = {.bound = 0, .reached = kNever, .best = {}};
+  onPath_ = &onPath;
+  setAsk(ask);
+  const double leastPace = this->leastPace();
+  const auto later = [](const Node& a, const Node& b) { return a.bound > b.bound; };
+  std::priority_queue<Node, std::vector<Node>, decltype(later)> open(later);
+  if (leastPace > 0 && leastPace < kNever) {
+    const int most = static_cast<int>(std::min(batch_, 1e9));
+    // With one micro-batch there is only the fill.
+    open.push({.pace = leastPace, .mostPace = kNever, .mostSync = kNever, .bound = leastPace * kRoundingMargin});
+    double pace = leastPace;
+    for (int i = 0; i < kMostPaceDoublings; ++i, pace *= 2) {
+      for (int least = 2; least <= most; least *= 2) {
+        const bool isLast = least >= kManyMicroBatches;
+        const int end = isLast ? most : std::min(most, 2 * least - 1);
+        // Every pipeline fills at least one pace.
+        open.push({.pace = pace, .mostPace = 2 * pace, .least = least, .most = end, .mostSync = kNever, .bound = least * pace * kRoundingMargin});
+        if (isLast) break;
+      }
+    }
+  }
+  double closed = kNever;
+  while (true) {
+    result_.bound = open.empty() ? closed : std::min(closed, open.top().bound);
+    const double target = std::min(limits.enough, result_.reached * (1 - limits.tolerance));
+    if (open.empty() || result_.bound >= target || closed <= result_.bound || result_.reached < limits.atLeast ||
+        result_.paths > limits.mostPaths || limits.stopped())
+      break;
+    Node node = open.top();
+    open.pop();
+    if (!node.evaluated) {
+      evaluate(node, target);
+      open.push(node);
+      continue;
+    }
+    const bool oneCount = node.least == node.most || node.least >= kManyMicroBatches;
+    const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
+    const bool oneSync = node.syncSlack <= kSameSync * node.bound;
+    if (oneCount && onePace && oneSync) {
+      if (getenv("OPT_LEAF") && node.bound < closed) fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most, node.sync, node.mostSync, node.bound);
+      closed = std::min(closed, node.bound);
+      continue;
+    }
+    // What is widest is halved.
+    const double countSlack = oneCount ? -1.0 : 0.5 * (node.most - node.least) * node.pace;
+    const double paceSlack = onePace ? -1.0 : std::max(node.paceSlack, 0.25 * (node.least - 1) * (node.mostPace - node.pace));
+    const double syncSlack = oneSync ? -1.0 : node.syncSlack;
+    Node other = node;
+    node.evaluated = other.evaluated = false;
+    if (syncSlack >= countSlack && syncSlack >= paceSlack) {
+      const double middle = (node.sync + node.pathSync) / 2;
+      node.mostSync = other.sync = middle;
+    } else if (countSlack >= paceSlack) {
+      const int middle = node.least + (node.most - node.least) / 2;
+      node.most = middle;
+      other.least = middle + 1;
+    } else {
+      const double middle = std::sqrt(node.pace * node.mostPace);
+      node.mostPace = other.pace = middle;
+    }
+    open.push(node);
+    open.push(other);
+  }
+  onPath_ = nullptr;
+  return result_;
+}
+
+}  // namespace evenkeel::optimal

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The bound of `optimal` holds for every plan, and its plan is the best of many.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/cost/evaluate.h"
+#include "core/search/limits.h"
+#include "tests/core/search/problems.h"
+#include "tests/support/sweep.h"
+
+namespace evenkeel {
+namespace {
+
+/// Random numbers in the order in which they are asked for.
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::string_view stream) : random_(seed, stream) {}
+  int below(int bound) { return static_cast<int>(random_.below(at_++, static_cast<std::uint64_t>(bound))); }
+  double uniform() { return random_.uniform(at_++); }
+
+ private:
+  CounterRandom random_;
+  std::uint64_t at_ = 0;
+};
+
+/// One to three kinds of nodes, mixed nodes among them, up to `mostDevices` devices.
+Problem randomProblem(std::uint64_t index, int mostDevices, const std::vector<std::string>& models) {
+  Dice dice(index, "optimal problems");
+  const std::vector<std::string> types = {"A100-80-SXM", "V100-32-SXM2", "Ascend-910B2", "Ascend-910B4", "RTX4090"};
+  std::string text;
+  int devices = 0;
+  for (int part = 0, parts = 1 + dice.below(3); part < parts && devices < mostDevices; ++part) {
+    const int perNode = 1 + dice.below(std::min(8, mostDevices - devices));
+    const int nodes = 1 + dice.below(std::max(1, (mostDevices - devices) / perNode / 2));
+    devices += nodes * perNode;
+    text += fmt::format("{}{}x{}:{}", part > 0 ? "," : "", nodes, perNode, types[static_cast<std::size_t>(dice.below(4))]);
+  }
+  Cluster cluster = *parseClusterShorthand(text);
+  for (Node& node : cluster.nodes) {
+    node.nic.bandwidth = (0.1 + dice.uniform()) * node.nic.bandwidth;
+    node.nicPerDevice = dice.below(2) == 0;
+    if (dice.below(4) == 0) node.devices.front().type = dice.below(static_cast<int>(cluster.deviceTypes.size()));
+  }
+  Model model = *modelFromArgument(models[static_cast<std::size_t>(dice.below(static_cast<int>(models.size())))]);
+  model.layers = std::min(model.layers, 2 + dice.below(8));
+  const std::vector<std::int64_t> batches = {1, 2, 7, 13, 32, 61, 128};
+  return problemOf(std::move(cluster), std::move(model), batches[static_cast<std::size_t>(dice.below(7))]);
+}
+
+/// Any valid shape: replicas of unlike types, unlike shares, any tp that divides, any ops recomputed. Memory is not looked at.
+std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
+  const Cluster& cluster = problem.cluster;
+  const Model& model = problem.model;
+  const int count = model.unitCount();
+  std::vector<int> tps;
+  for (int tp = 1; tp <= 8; ++tp) {
+    if (model.heads % tp == 0 && (model.kvHeads % tp == 0 || tp % model.kvHeads == 0) && model.ffn % tp == 0 &&
+        model.paddedVocab() % tp == 0)
+      tps.push_back(tp);
+  }
+  const int usualTp = tps[static_cast<std::size_t>(dice.below(static_cast<int>(tps.size())))];
+  std::map<int, std::vector<std::vector<DeviceId>>> groups;  // by tp
+  std::map<std::pair<int, int>, std::vector<DeviceId>> open;
+  for (const DeviceId device : limitsOf(problem).devices) open[{device.node, cluster.typeIndexOf(device)}].push_back(device);
+  for (auto& [where, devices] : open) {
+    while (!devices.empty()) {
+      int tp = dice.below(5) > 0 ? usualTp : tps[static_cast<std::size_t>(dice.below(static_cast<int>(tps.size())))];
+      if (tp > static_cast<int>(devices.size())) tp = 1;
+      groups[tp].emplace_back(devices.end() - tp, devices.end());
+      devices.resize(devices.size() - static_cast<std::size_t>(tp));
+    }
+  }
+  // Stages, then pipelines of them.
+  std::vector<Stage> stages;
+  const int mostDp = 1 + dice.below(4);
+  for (auto& [tp, all] : groups) {
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
+    while (!all.empty()) {
+      Stage& stage = stages.emplace_back();
+      stage.tp = tp;
+      stage.dp = 1 + dice.below(std::min(mostDp, static_cast<int>(all.size())));
+      for (int r = 0; r < stage.dp; ++r) {
+        stage.devices.insert(stage.devices.end(), all.back().begin(), all.back().end());
+        all.pop_back();
+      }
+    }
+  }
+  for (std::size_t i = stages.size(); i > 1; --i) std::swap(stages[i - 1], stages[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
+  const int perPipeline = 1 + dice.below(std::min(count, static_cast<int>(stages.size())));
+  std::vector<Pipeline> pipelines;
+  for (std::size_t first = 0; first + static_cast<std::size_t>(perPipeline) <= stages.size();
+       first += static_cast<std::size_t>(perPipeline)) {
+    if (static_cast<std::int64_t>(pipelines.size()) >= problem.training.globalBatch) break;
+    Pipeline& pipeline = pipelines.emplace_back();
+    pipeline.stages.assign(stages.begin() + static_cast<std::ptrdiff_t>(first),
+                           stages.begin() + static_cast<std::ptrdiff_t>(first) + perPipeline);
+  }
+  const auto parts = static_cast<std::int64_t>(pipelines.size());
+  std::int64_t left = problem.training.globalBatch;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    Pipeline& pipeline = pipelines[static_cast<std::size_t>(p)];
+    const std::int64_t even = left / (parts - p);
+    pipeline.localBatch = p + 1 == parts ? left : std::clamp<std::int64_t>(even + dice.below(3) - 1, 1, left - (parts - p - 1));
+    left -= pipeline.localBatch;
+    pipeline.microBatch = 1 + dice.below(static_cast<int>(std::min<std::int64_t>(pipeline.localBatch, 1 + dice.below(16))));
+    int unit = 0;
+    const int stageCount = static_cast<int>(pipeline.stages.size());
+    for (int s = 0; s < stageCount; ++s) {
+      Stage& stage = pipeline.stages[static_cast<std::size_t>(s)];
+      const int most = count - unit - (stageCount - s - 1);
+      const int evenUnits = std::clamp((count - unit) / (stageCount - s) + dice.below(3) - 1, 1, most);
+      stage.units = {unit, s + 1 == stageCount ? count : unit + evenUnits};
+      unit = stage.units.last;
+      if (stage.dp > 1 && dice.below(2) == 0) {
+        stage.shares.assign(static_cast<std::size_t>(stage.dp), 0);
+        for (int sample = 0; sample < pipeline.microBatch; ++sample) ++stage.shares[static_cast<std::size_t>(dice.below(stage.dp))];
+      }
+      if (dice.below(2) == 0) {
+        Recompute recompute{stage.units, {}};
+        for (int op = 0; op < kOpCount; ++op) {
+          if (dice.below(3) == 0) recompute.ops.push_back(static_cast<Op>(op));
+        }
+        if (!recompute.ops.empty()) stage.recompute.push_back(recompute);
+      }
+    }
+  }
+  return pipelines;
+}
+
+// optimal.md 6.1: one wrong `break` made a bound invalid. The bound speaks of every valid plan, whoever made it.
+TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsFasterThanAllOfThem) {
+  int plans = 0, problems = 0, beaten = 0;
+  double closest = 1e9, worst = 1;
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(12, 500)); ++i) {
+    const Problem problem = randomProblem(i, isFullRun() ? 64 : 24, {"gpt3-350m", "gpt3-2.7b", "llama2-7b", "gpt3-13b"});
+    const auto plan = planWith("optimal", problem);
+    if (!plan) {
+      ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << i << ": " << plan.error().text();
+      continue;
+    }
+    ++problems;
+    ASSERT_LE(plan->predicted->lowerBound, plan->predicted->iteration) << "problem " << i;
+    ASSERT_GE(plan->search.at("closed_form_gap").get<double>(), -1e-9) << "problem " << i;
+    const AnalyticProfile profile(problem.model, problem.training);
+    const CostModel model(problem.cluster, problem.model, problem.training, profile);
+    Dice dice(i, "random plans");
+    for (int attempt = 0; attempt < sweep(400, 2000); ++attempt) {
+      Plan other = *plan;
+      other.pipelines = randomPlan(problem, dice);
+      const Evaluation evaluation = evaluate(model, other, {}, false);
+      if (!evaluation.valid()) continue;
+      ++plans;
+      const Seconds time = evaluation.plan.predicted->iteration;
+      ASSERT_GE(time, plan->predicted->lowerBound) << "problem " << i << ", random plan " << attempt;
+      if (time < plan->predicted->iteration) {
+        ++beaten;
+        worst = std::max(worst, plan->predicted->iteration / time);
+        std::cout << "problem " << i << ", random plan " << attempt << " is faster: " << plan->predicted->iteration / time << '\n';
+      }
+      closest = std::min(closest, time / plan->predicted->lowerBound);
+    }
+  }
+  std::cout << plans << " valid random plans of " << problems << " problems; the nearest is at " << closest << " of its bound\n";
+  EXPECT_EQ(beaten, 0) << "at worst by a factor of " << worst;
+  EXPECT_GT(plans, 100);
+}
+
+// Counts that break others (issue 5).
+TEST(Optimal, PlansCountsThatBreakOthers) {
+  const auto expectValid = [](const Problem& problem, const std::string& what) {
+    const auto plan = planWith("optimal", problem);
+    ASSERT_TRUE(plan) << what << ": " << plan.error().text();
+    const Evaluation evaluation = evaluate(*plan, AnalyticProfile(plan->model, plan->training), false);
+    ASSERT_TRUE(evaluation.valid()) << what << ": " << evaluation.violations.front().what;
+    ASSERT_LE(plan->predicted->lowerBound, plan->predicted->iteration) << what;
+  };
+  for (const int devices : {1, 2, 3, 5, 6, 7, 12}) {
+    expectValid(problemOf(fmt::format("1x{}:A100-80-SXM", devices), "gpt3-1.3b", 32), fmt::format("{} devices", devices));
+  }
+  for (const char* cluster : {"1x2:A100-80-SXM,1x4:A100-80-SXM,1x2:A100-80-SXM", "1x6:A100-80-SXM,1x2:V100-32-SXM2"})
+    expectValid(problemOf(cluster, "gpt3-2.7b", 32), cluster);
+  for (const int layers : {43, 61, 78}) {
+    Model model = *modelFromArgument("gpt3-2.7b");
+    model.layers = layers;
+    expectValid(problemOf(*parseClusterShorthand("2x8:A100-80-SXM"), model, 32), fmt::format("{} layers", layers));
+  }
+  for (const std::int64_t batch : {1, 7, 100, 1021})
+    expectValid(problemOf("1x4:A100-80-SXM,1x4:V100-32-SXM2", "gpt3-1.3b", batch), fmt::format("batch {}", batch));
+  Problem mixed = problemOf("1x8:A100-80-SXM,1x2:V100-32-SXM2", "gpt3-2.7b", 32);
+  mixed.cluster.nodes.front().devices.back().type = 1;
+  expectValid(mixed, "a node with two types");
+  expectValid(problemOf("1x4:A100-80-SXM,1x1:T4", "gpt3-6.7b", 32), "a type too small to hold anything");
+}
+
+}  // namespace
+}  // namespace evenkeel
