@@ -202,9 +202,9 @@ Evaluation refused(Plan plan, std::vector<Violation> violations) {
 
 }  // namespace
 
-Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline) {
+Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline, const RuntimeTraits& runtime) {
   if (auto broken = shapeViolations(plan); !broken.empty()) return refused(plan, std::move(broken));
-  const CostModel model(plan.cluster, plan.model, plan.training, profile);
+  const CostModel model(plan.cluster, plan.model, plan.training, profile, runtime);
   return evaluate(model, plan, problemLowerBound(model), withTimeline);
 }
 

@@ -150,20 +150,21 @@ class Sync {
     }
     if (members.size() < 2) return {};
     std::ranges::sort(members);
-    Seconds perByte, latency;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
-      const LinkSpec link = model_.link(a, b);
-      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
-      perByte = std::max(perByte, Seconds{sharing / link.bandwidth.value});
-      latency = std::max(latency, link.latency);
-    }
     const double steps = static_cast<double>(members.size() - 1);
     const double parts = static_cast<double>(members.size());
     const Training& training = model_.training();
     // All-reduce = reduce-scatter + all-gather of gradients; ZeRO gathers the weights instead.
     const std::int64_t gathered = training.zeroStage >= 1 ? bytesOf(training.precision) : gradientBytesPerParameter();
     const double bytes = static_cast<double>(block.parameters * (gradientBytesPerParameter() + gathered)) / slices;
+    const Bytes message{static_cast<std::int64_t>(bytes / 2)};  // the ring is kept full: it runs as fast as long messages
+    Seconds perByte, latency;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
+      const LinkSpec link = model_.link(a, b);
+      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
+      perByte = std::max(perByte, Seconds{sharing / link.bandwidthFor(message).value});
+      latency = std::max(latency, link.latency);
+    }
     const double collectives = training.gradientSync == GradientSync::Tensor ? block.tensors : 1;
     return (steps / parts * bytes) * perByte + (2.0 * steps * collectives) * latency;
   }

@@ -17,8 +17,9 @@ constexpr DeviceClass kAccelerator = {.forwardEfficiency = 0.72,
                                       .optimizerTraffic = 30,  // fp32: 4 reads, 3 writes; the 2-byte weight
                                       .reserved = {std::int64_t{1} << 30U}};
 
-/// One core, fp32, OpenBLAS, against bench_unit_times on a Xeon with AVX-512 (lowest of 14 runs): units of tiny-gpt at micro-batches of
-/// 4 and 8 within 15 %, but the head's backward 25 % above. Small tensors live in the caches, hence the bandwidth.
+/// One core, fp32, OpenBLAS, against bench_unit_times on a Xeon with AVX-512 (lowest of 14 runs): units of tiny-gpt at
+/// micro-batches of 4 and 8 within 15 %, but the head's backward 25 % above. Small tensors live in the caches, hence the
+/// bandwidth.
 constexpr DeviceClass kCpuCore = {.forwardEfficiency = 0.92,
                                   .backwardEfficiency = 0.95,
                                   .bandwidthEfficiency = 0.75,
@@ -37,7 +38,8 @@ const DeviceClass& deviceClassOf(const DeviceType& device) {
 Seconds allReduceTime(Bytes size, int members, const LinkSpec& link) {
   if (members <= 1) return {};
   const double steps = 2.0 * (members - 1);
-  return steps / members * (size / link.bandwidth) + steps * link.latency;
+  const BytesPerSecond bandwidth = link.bandwidthFor(size);
+  return steps / members * (size / bandwidth) + steps * link.latency;
 }
 
 AnalyticProfile::AnalyticProfile(Model model, Training training) : model_(std::move(model)), training_(std::move(training)) {}
