@@ -114,6 +114,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::AttentionDropout:
       work.runs = false;
       if (fused) break;
+      work.forwardTraffic = of(s.scores, 2 * s.bytes + kMaskBytes);
       work.input = of(s.scores, s.bytes);
       if (keepsMask) work.saved = of(s.scores, kMaskBytes);
       break;

@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "tests/bench/accuracy/predict_run.h"
+#include "tests/bench/accuracy/v100.h"
 #include "tests/support/reference_data.h"
 
 namespace {
@@ -75,6 +76,27 @@ void printRows(const std::vector<Row>& rows) {
   }
 }
 
+Json toJson(const LayerErrors& e) {
+  return {{"cells", e.cells},
+          {"forward_mean_error", rounded(e.forward)},
+          {"backward_mean_error", rounded(e.backward)},
+          {"forward_max_error", rounded(e.forwardMost)},
+          {"backward_max_error", rounded(e.backwardMost)}};
+}
+
+void printLayers(const V100Errors& errors) {
+  fmt::print("\nanalytic profile, whole layers on V100    cells  forward (max)     backward (max)\n");
+  const auto line = [](const std::string& name, const LayerErrors& e) {
+    fmt::print("{:<40} {:>6} {:>7.1f}% {:>6.1f}% {:>8.1f}% {:>6.1f}%\n", name, e.cells, 100 * e.forward, 100 * e.forwardMost,
+               100 * e.backward, 100 * e.backwardMost);
+  };
+  line("fitted: the four sizes of the fit", errors.fitted);
+  line("fitted: the two others", errors.heldOut);
+  for (const auto& [size, e] : errors.bySize) line("  " + size, e);
+  line("generic constants: all sizes", errors.generic);
+  for (const auto& [tp, e] : errors.genericByTp) line(fmt::format("  tp {}", tp), e);
+}
+
 int report(const Error& error) {
   fmt::print(stderr, "error: {}\n", error.text());
   return 2;
@@ -111,8 +133,18 @@ int run(const Options& options) {
   }
   Json json = Json::object();
   for (const auto& [name, errors] : sets) json[name] = errors.json();
+  const auto layers = v100Errors(data->parent_path());
+  if (!layers) return report(layers.error());
+  const auto collectives = collectiveErrors(data->parent_path());
+  if (!collectives) return report(collectives.error());
   if (options.asJson) {
-    fmt::print("{}", prettyText({{"sets", json}}));
+    Json analytic = {
+        {"fitted", toJson(layers->fitted)}, {"held_out", toJson(layers->heldOut)}, {"generic", toJson(layers->generic)}};
+    Json nccl = Json::array();
+    for (const CollectiveError& e : *collectives)
+      nccl.push_back(
+          {{"collective", e.collective}, {"type", e.type}, {"gpus", e.gpus}, {"rows", e.rows}, {"mean_error", rounded(e.error)}});
+    fmt::print("{}", prettyText({{"sets", json}, {"analytic_v100", analytic}, {"collectives_v100", nccl}}));
     return 0;
   }
   printRows(rows);
@@ -123,6 +155,10 @@ int run(const Options& options) {
     if (e.memories > 0) fmt::print("{:>11.1f}% {:>11.1f}%\n", 100 * e.memorySum / e.memories, 100 * e.memoryUnder);
     else fmt::print("{:>12} {:>12}\n", "-", "-");
   }
+  printLayers(*layers);
+  fmt::print("\nNCCL in a node of V100s   GPUs   rows   mean error\n");
+  for (const CollectiveError& e : *collectives)
+    fmt::print("{:<20} {:<5} {:>3} {:>6} {:>10.1f}%\n", e.collective, e.type, e.gpus, e.rows, 100 * e.error);
   return 0;
 }
 
