@@ -73,8 +73,12 @@ bool isWanted(const Row& row, const AcesoSource& source) {
 Result<ProfileTable> importAceso(const AcesoSource& source, const Model& model, const Training& training) {
   const auto text = readFile(source.ops);
   if (!text) return text.error();
+  return parseAceso(*text, source, model, training);
+}
+
+Result<ProfileTable> parseAceso(std::string_view text, const AcesoSource& source, const Model& model, const Training& training) {
   const std::string where = source.ops.string();
-  const auto rows = parseCsv(*text, where);
+  const auto rows = parseCsv(text, where);
   if (!rows) return rows.error();
   ProfileTable table;
   table.conditions = {.precision = training.precision,
@@ -84,9 +88,16 @@ Result<ProfileTable> importAceso(const AcesoSource& source, const Model& model, 
                       .driver = "",
                       .date = ""};
   const AnalyticProfile analytic(model, training);
+  std::string theirModel;
   for (const CsvRow& csvRow : *rows) {
     const Row row(csvRow, where);
     if (!isWanted(row, source)) continue;
+    if (const std::string* size = row.find({"size", "model"})) {
+      if (!theirModel.empty() && *size != theirModel)
+        return invalidInput(row.where(), fmt::format("is of \"{}\", rows above are of \"{}\"", size->substr(0, 40), theirModel),
+                            "say which one is meant (--size)");
+      theirModel = size->substr(0, 40);
+    }
     const std::string* name = row.find({"op_name", "op"});
     if (name == nullptr) return invalidInput(row.where(), "has no column op or op_name", "expected an op table of Aceso");
     const auto samples = row.number({"mbs"}, 1, kMaxGlobalBatch);
@@ -119,6 +130,7 @@ Result<ProfileTable> importAceso(const AcesoSource& source, const Model& model, 
       if (theirs == *name) add(op, 1, 1, ValueSource::Imported);
     }
   }
+  if (!theirModel.empty()) table.conditions.model = theirModel;
   if (table.devices.empty()) return invalidInput(where, "holds no row of that model, device and precision");
   return table;
 }

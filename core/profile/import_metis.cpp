@@ -2,8 +2,6 @@
 // Profile folders of Metis.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/base/words.h"
 #include "core/profile/apportion.h"
 #include "core/profile/import_support.h"
@@ -34,11 +32,9 @@ std::optional<FileName> parseFileName(std::string_view name) {
   return FileName{std::string(name.substr(0, tp)), *degree, *samples};
 }
 
-Result<std::vector<Seconds>> layerTimes(const std::filesystem::path& file, int expected) {
-  const auto json = readJsonFile(file);
-  if (!json) return json.error();
+Result<std::vector<Seconds>> layerTimes(const Json& json, const std::filesystem::path& file, int expected) {
   JsonContext context{file.string(), {}};
-  JsonReader reader(*json, context);
+  JsonReader reader(json, context);
   JsonReader execution = reader.object("execution_time");
   const Json& list = execution.raw("layer_compute_total_ms");
   if (context.error) return *std::move(context.error);
@@ -60,12 +56,8 @@ Result<std::vector<Seconds>> layerTimes(const std::filesystem::path& file, int e
 
 }  // namespace
 
-Result<ProfileTable> importMetis(const std::filesystem::path& folder, const Model& model, const Training& training) {
-  std::error_code failure;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) files.push_back(entry.path());
-  if (failure) return invalidInput(folder.string(), "cannot be read as a folder: " + failure.message());
-  std::ranges::sort(files);
+Result<ProfileTable> parseMetis(const std::map<std::filesystem::path, Json>& files, const Model& model,
+                                const Training& training) {
   ProfileTable table;
   table.conditions = {.precision = training.precision,
                       .sequenceLength = training.sequenceLength,
@@ -74,10 +66,10 @@ Result<ProfileTable> importMetis(const std::filesystem::path& folder, const Mode
                       .driver = "",
                       .date = ""};
   const Apportioner apportioner(model, training);
-  for (const std::filesystem::path& file : files) {
+  for (const auto& [file, json] : files) {
     const auto name = parseFileName(file.filename().string());
     if (!name) continue;
-    const auto times = layerTimes(file, model.layers + 2);
+    const auto times = layerTimes(json, file, model.layers + 2);
     if (!times) return times.error();
     Seconds layer;
     for (std::size_t i = 1; i + 1 < times->size(); ++i) layer += (1.0 / model.layers) * (*times)[i];
@@ -87,9 +79,26 @@ Result<ProfileTable> importMetis(const std::filesystem::path& folder, const Mode
     apportioner.addSum(profile, type, LayerPart::Layer, name->tp, name->samples, layer);
     apportioner.addSum(profile, type, LayerPart::Head, name->tp, name->samples, times->back());
   }
-  if (table.devices.empty())
-    return invalidInput(folder.string(), "holds no profile of Metis", "expected files DeviceType.X_tpT_bsB.json");
+  if (table.devices.empty()) {
+    const std::string where = files.empty() ? "folder" : files.begin()->first.parent_path().string();
+    return invalidInput(where, "holds no profile of Metis", "expected files DeviceType.X_tpT_bsB.json");
+  }
   return table;
+}
+
+Result<ProfileTable> importMetis(const std::filesystem::path& folder, const Model& model, const Training& training) {
+  std::error_code failure;
+  std::map<std::filesystem::path, Json> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (!parseFileName(entry.path().filename().string())) continue;
+    auto json = readJsonFile(entry.path());
+    if (!json) return std::move(json).error();
+    files[entry.path()] = *std::move(json);
+  }
+  if (failure) return invalidInput(folder.string(), "cannot be read as a folder: " + failure.message());
+  if (files.empty())
+    return invalidInput(folder.string(), "holds no profile of Metis", "expected files DeviceType.X_tpT_bsB.json");
+  return parseMetis(files, model, training);
 }
 
 }  // namespace evenkeel

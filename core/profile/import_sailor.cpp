@@ -131,18 +131,15 @@ class SailorImport {
 
 }  // namespace
 
-Result<ProfileTable> importSailor(const SailorSource& source, const Model& model, const Training& training) {
-  const auto times = readJsonFile(source.times);
-  if (!times) return times.error();
-  Json sizes;
-  if (!source.sizes.empty()) {
-    auto read = readJsonFile(source.sizes);
-    if (!read) return std::move(read).error();
-    if (!read->is_object() || !read->contains(source.model) || !(*read)[source.model].is_object())
+Result<ProfileTable> parseSailor(const Json& times, const Json& sizes, const SailorSource& source, const Model& model,
+                                 const Training& training) {
+  const Json* ofModel = nullptr;
+  if (!sizes.is_null()) {
+    if (!sizes.is_object() || !sizes.contains(source.model) || !sizes[source.model].is_object())
       return invalidInput(source.sizes.string(), fmt::format("has no model \"{}\"", source.model));
-    sizes = (*read)[source.model];
+    ofModel = &sizes[source.model];
   }
-  const LayerSizes layerSizes(source.sizes.empty() ? nullptr : &sizes, source.sizes.string() + " /" + source.model);
+  const LayerSizes layerSizes(ofModel, source.sizes.string() + " /" + source.model);
   const SailorImport import(model, training, layerSizes);
 
   ProfileTable table;
@@ -160,15 +157,24 @@ Result<ProfileTable> importSailor(const SailorSource& source, const Model& model
   };
   const std::string where = source.times.string();
   if (!source.device.empty()) {
-    if (auto added = add(source.device, *times, where); !added) return added.error();
+    if (auto added = add(source.device, times, where); !added) return added.error();
     return table;
   }
-  if (!times->is_object() || !times->contains(source.model) || !(*times)[source.model].is_object())
+  if (!times.is_object() || !times.contains(source.model) || !times[source.model].is_object())
     return invalidInput(where, fmt::format("has no model \"{}\"", source.model));
-  for (const auto& [device, json] : (*times)[source.model].items()) {
+  for (const auto& [device, json] : times[source.model].items()) {
     if (auto added = add(device, json, fmt::format("{} /{}/{}", where, source.model, device)); !added) return added.error();
   }
   return table;
+}
+
+Result<ProfileTable> importSailor(const SailorSource& source, const Model& model, const Training& training) {
+  const auto times = readJsonFile(source.times);
+  if (!times) return times.error();
+  if (source.sizes.empty()) return parseSailor(*times, nullptr, source, model, training);
+  const auto sizes = readJsonFile(source.sizes);
+  if (!sizes) return sizes.error();
+  return parseSailor(*times, *sizes, source, model, training);
 }
 
 }  // namespace evenkeel

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "core/profile/profile_table.h"
 
@@ -14,6 +16,9 @@ namespace evenkeel {
 
 /// A folder of `DeviceType.X_tpT_bsB.json` (forward and backward of whole layers together, in ms): Metis.
 [[nodiscard]] Result<ProfileTable> importMetis(const std::filesystem::path& folder, const Model& model, const Training& training);
+/// The same of what the files hold, by path; files of other names are passed over.
+[[nodiscard]] Result<ProfileTable> parseMetis(const std::map<std::filesystem::path, Json>& files, const Model& model,
+                                              const Training& training);
 
 /// What of a Sailor artifact is read.
 struct SailorSource {
@@ -25,6 +30,9 @@ struct SailorSource {
 /// Layer times of Sailor: [samples][tp][layer] = [forward, backward, update] in seconds. Layer 0 is the embedding, the last the
 /// head. A head whose size says that the output projection is not part of it keeps its time as that of the final norm.
 [[nodiscard]] Result<ProfileTable> importSailor(const SailorSource& source, const Model& model, const Training& training);
+/// The same of what the files hold; `sizes` may be null.
+[[nodiscard]] Result<ProfileTable> parseSailor(const Json& times, const Json& sizes, const SailorSource& source,
+                                               const Model& model, const Training& training);
 
 /// Op times of Aceso (us) in one table: the columns op or op_name, mbs, tp, and forward/backward; rows of algo 0. `size` chooses
 /// the rows of one model where the table holds more (columns size or model), `device` the rows of one GPU where it has a column
@@ -34,6 +42,8 @@ struct AcesoSource {
   std::string size, device, precision;
 };
 [[nodiscard]] Result<ProfileTable> importAceso(const AcesoSource& source, const Model& model, const Training& training);
+[[nodiscard]] Result<ProfileTable> parseAceso(std::string_view text, const AcesoSource& source, const Model& model,
+                                              const Training& training);
 
 /// Whatever the path holds: a profile of ours, a Metis folder, Sailor's profile.json in .../MODEL/GPU/, an Aceso table.
 [[nodiscard]] Result<ProfileTable> importProfile(const std::filesystem::path& path, const Model& model, const Training& training);

@@ -82,34 +82,37 @@ std::optional<LinkSpec> SailorLinks::nearest(const ByPairs& fits, int pairs) {
 }
 
 Result<SailorLinks> SailorLinks::load(const std::filesystem::path& folder, const std::string& zone) {
-  SailorLinks links;
   const std::filesystem::path betweenFile = folder / "multizone_bandwidths_het.json",
                               insideFile = folder / "intra_node_bandwidths.json";
   const auto between = readJsonFile(betweenFile);
   if (!between) return between.error();
-  if (!between->is_object() || !between->contains(zone))
-    return invalidInput(betweenFile.string(), fmt::format("has no zone \"{}\"", zone));
-  const auto read =
-      forEach({(*between)[zone], betweenFile.string() + " /" + zone}, [&](const std::string& a, const JsonPlace& cards) {
-        return forEach(cards, [&](const std::string& n, const JsonPlace& zones) -> Result<void> {
-          const auto pairs = pairsOf(n, zones);
-          if (!pairs) return pairs.error();
-          if (!zones.json().is_object() || !zones.json().contains(zone)) return {};
-          return forEach({zones.json()[zone], zones.where() + "/" + zone}, [&](const std::string& b, const JsonPlace& peers) {
-            return forEach(peers, [&](const std::string& n2, const JsonPlace& place) -> Result<void> {
-              if (n2 != n) return {};
-              auto fit = readFit(place);
-              if (!fit) return std::move(fit).error();
-              links.between_[{a, b}][*pairs] = *fit;
-              return {};
-            });
-          });
-        });
-      });
-  if (!read) return read.error();
   const auto inside = readJsonFile(insideFile);
   if (!inside) return inside.error();
-  const auto readInside = forEach({*inside, insideFile.string()}, [&](const std::string& card, const JsonPlace& counts) {
+  return parse(*between, betweenFile.string(), *inside, insideFile.string(), zone);
+}
+
+Result<SailorLinks> SailorLinks::parse(const Json& between, const std::string& betweenWhere, const Json& inside,
+                                       const std::string& insideWhere, const std::string& zone) {
+  SailorLinks links;
+  if (!between.is_object() || !between.contains(zone)) return invalidInput(betweenWhere, fmt::format("has no zone \"{}\"", zone));
+  const auto read = forEach({between[zone], betweenWhere + " /" + zone}, [&](const std::string& a, const JsonPlace& cards) {
+    return forEach(cards, [&](const std::string& n, const JsonPlace& zones) -> Result<void> {
+      const auto pairs = pairsOf(n, zones);
+      if (!pairs) return pairs.error();
+      if (!zones.json().is_object() || !zones.json().contains(zone)) return {};
+      return forEach({zones.json()[zone], zones.where() + "/" + zone}, [&](const std::string& b, const JsonPlace& peers) {
+        return forEach(peers, [&](const std::string& n2, const JsonPlace& place) -> Result<void> {
+          if (n2 != n) return {};
+          auto fit = readFit(place);
+          if (!fit) return std::move(fit).error();
+          links.between_[{a, b}][*pairs] = *fit;
+          return {};
+        });
+      });
+    });
+  });
+  if (!read) return read.error();
+  const auto readInside = forEach({inside, insideWhere}, [&](const std::string& card, const JsonPlace& counts) {
     return forEach(counts, [&](const std::string& n, const JsonPlace& place) -> Result<void> {
       const auto pairs = pairsOf(n, place);
       if (!pairs) return pairs.error();

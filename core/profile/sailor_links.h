@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <map>
-#include <tuple>
+#include <optional>
+#include <string>
+#include <utility>
 
-#include "core/base/result.h"
+#include "core/base/json.h"
 #include "core/cluster/device_type.h"
 
 namespace evenkeel {
@@ -17,6 +19,10 @@ class SailorLinks {
   /// The two files of its folder network/: multizone_bandwidths_het.json (of which one zone is read) and
   /// intra_node_bandwidths.json. Failures name the file and the place in it.
   [[nodiscard]] static Result<SailorLinks> load(const std::filesystem::path& folder, const std::string& zone);
+
+  /// The same of what the files hold; `betweenWhere` and `insideWhere` name them in errors.
+  [[nodiscard]] static Result<SailorLinks> parse(const Json& between, const std::string& betweenWhere, const Json& inside,
+                                                 const std::string& insideWhere, const std::string& zone);
 
   /// All pairs together, at message sizes from 2^16 to 2^30 bytes (8 points). The nearest number of pairs that was measured,
   /// either direction. Nothing where the two cards were not measured.

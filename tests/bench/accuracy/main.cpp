@@ -142,8 +142,12 @@ int run(const Options& options) {
         {"fitted", toJson(layers->fitted)}, {"held_out", toJson(layers->heldOut)}, {"generic", toJson(layers->generic)}};
     Json nccl = Json::array();
     for (const CollectiveError& e : *collectives)
-      nccl.push_back(
-          {{"collective", e.collective}, {"type", e.type}, {"gpus", e.gpus}, {"rows", e.rows}, {"mean_error", rounded(e.error)}});
+      nccl.push_back({{"collective", e.collective},
+                      {"type", e.type},
+                      {"gpus", e.gpus},
+                      {"rows", e.rows},
+                      {"slower_branch", e.slower},
+                      {"mean_error", rounded(e.error)}});
     fmt::print("{}", prettyText({{"sets", json}, {"analytic_v100", analytic}, {"collectives_v100", nccl}}));
     return 0;
   }
@@ -156,9 +160,9 @@ int run(const Options& options) {
     else fmt::print("{:>12} {:>12}\n", "-", "-");
   }
   printLayers(*layers);
-  fmt::print("\nNCCL in a node of V100s   GPUs   rows   mean error\n");
+  fmt::print("\nNCCL in a node of V100s   GPUs   rows  slower branch  mean error\n");
   for (const CollectiveError& e : *collectives)
-    fmt::print("{:<20} {:<5} {:>3} {:>6} {:>10.1f}%\n", e.collective, e.type, e.gpus, e.rows, 100 * e.error);
+    fmt::print("{:<20} {:<5} {:>3} {:>6} {:>14} {:>10.1f}%\n", e.collective, e.type, e.gpus, e.rows, e.slower, 100 * e.error);
   return 0;
 }
 

@@ -122,6 +122,31 @@ class Errors {
   double forwardSum_ = 0, backwardSum_ = 0;
 };
 
+struct Point {
+  Bytes size;
+  Seconds time;
+};
+
+/// 8 points of the faster branch: of each eighth of the sizes (by their logarithm) the one with the most bytes a second, and the
+/// smallest size.
+LinkSpec bestTable(const std::vector<Point>& points) {
+  constexpr int kPoints = 8;
+  const double least = std::log2(static_cast<double>(points.front().size.value));
+  const double most = std::log2(static_cast<double>(points.back().size.value));
+  std::map<int, Point> best;  // by eighth
+  for (const Point& point : points) {
+    const double place = (std::log2(static_cast<double>(point.size.value)) - least) / std::max(1e-9, most - least);
+    const int eighth = point.size == points.front().size ? -1 : std::min(kPoints - 2, static_cast<int>(place * (kPoints - 1)));
+    const auto rate = [](const Point& p) { return static_cast<double>(p.size.value) / p.time.value; };
+    const auto [found, isNew] = best.emplace(eighth, point);
+    if (!isNew && rate(point) > rate(found->second)) found->second = point;
+  }
+  LinkSpec link;
+  for (const auto& [eighth, point] : best)
+    link.table.push_back({point.size, {static_cast<double>(point.size.value) / point.time.value}});
+  return link;
+}
+
 }  // namespace
 
 Result<V100Errors> v100Errors(const std::filesystem::path& data) {
@@ -148,10 +173,6 @@ Result<V100Errors> v100Errors(const std::filesystem::path& data) {
 Result<std::vector<CollectiveError>> collectiveErrors(const std::filesystem::path& data) {
   const auto table = readTable(data / "aceso" / "collectives_v100.csv");
   if (!table) return table.error();
-  struct Point {
-    Bytes size;
-    Seconds time;
-  };
   std::map<std::tuple<std::string, std::string, int>, std::vector<Point>> groups;
   for (const CsvRow& row : table->rows) {
     const auto size = table->number(row, "size_mib_per_rank"), time = table->number(row, "time_ms"),
@@ -171,30 +192,20 @@ Result<std::vector<CollectiveError>> collectiveErrors(const std::filesystem::pat
     std::ranges::sort(points, {}, [](const Point& p) { return std::pair{p.size, p.time}; });
     LinkSpec tabled;
     if (collective != "all_reduce") {
-      // 8 of the sizes, evenly spread over their order; time at the median of the repetitions of a size.
-      std::vector<Point> known;
-      for (std::size_t i = 0; i < points.size();) {
-        std::size_t end = i;
-        while (end < points.size() && points[end].size == points[i].size) ++end;
-        known.push_back({points[i].size, points[(i + end) / 2].time});
-        i = end;
-      }
-      constexpr std::size_t kPoints = 8;
-      for (std::size_t i = 0; i < kPoints && !known.empty(); ++i) {
-        Point p = known[i * (known.size() - 1) / (kPoints - 1)];
-        if (!tabled.table.empty()) {
-          if (p.size <= tabled.table.back().size) continue;
-          p.time = std::max(p.time, tabled.transferTime(tabled.table.back().size));
-        }
-        tabled.table.push_back({p.size, {static_cast<double>(p.size.value) / p.time.value}});
-      }
+      tabled = bestTable(points);
     }
-    CollectiveError error{collective, type, gpus, static_cast<int>(points.size()), 0};
+    CollectiveError error{collective, type, gpus, static_cast<int>(points.size()), 0, 0};
     for (const Point& point : points) {
       const Seconds predicted = collective == "all_reduce" ? allReduceTime(point.size, gpus, device.intra, deviceClassOf(device))
                                                            : tabled.transferTime(point.size);
-      error.error += std::abs(predicted / point.time - 1) / static_cast<double>(points.size());
+      constexpr double kOtherBranch = 1.2;
+      if (collective != "all_reduce" && point.time > kOtherBranch * predicted) {
+        ++error.slower;
+        continue;
+      }
+      error.error += std::abs(predicted / point.time - 1);
     }
+    error.error /= std::max(1, error.rows - error.slower);
     errors.push_back(error);
   }
   return errors;

@@ -29,7 +29,7 @@ struct V100Errors {
 /// the others are tables of 8 points.
 struct CollectiveError {
   std::string collective, type;
-  int gpus = 0, rows = 0;
+  int gpus = 0, rows = 0, slower = 0;
   double error = 0;
 };
 [[nodiscard]] Result<std::vector<CollectiveError>> collectiveErrors(const std::filesystem::path& data);
