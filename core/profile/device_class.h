@@ -30,6 +30,7 @@ struct DeviceClass {
   std::array<Passes, kOpCount> passes;
   Passes residualDropout;                      // of the two ops behind the blocks where dropout runs
   std::array<CollectiveShare, 3> collectives;  // of 2, 4 and 8 members
+  double shownError;                           // of iteration times from the analytic profile, a fraction
 
   /// Between those numbers linear in their logarithm, beyond 8 the bandwidth of 8 and two latencies more a member.
   [[nodiscard]] CollectiveShare collectiveOf(int members) const;

@@ -112,7 +112,7 @@ int run(const Options& options) {
   const auto runs = loadRuns(file);
   if (!runs) return report(runs.error());
   std::vector<Row> rows;
-  std::map<std::string, SetErrors> sets;
+  std::map<std::string, SetErrors> sets, analyticSets;
   for (const MeasuredRun& measured : *runs) {
     const auto prediction = predict(measured, data->parent_path());
     if (!prediction) {
@@ -122,6 +122,8 @@ int run(const Options& options) {
     }
     rows.push_back({measured, *prediction});
     sets[measured.set()].add(rows.back());
+    if (const auto analytic = predict(measured, data->parent_path(), Times::Analytic); analytic)
+      analyticSets[measured.set()].add({measured, *analytic});
   }
   if (options.predict) {
     Json all = Json::array();
@@ -159,6 +161,9 @@ int run(const Options& options) {
     if (e.memories > 0) fmt::print("{:>11.1f}% {:>11.1f}%\n", 100 * e.memorySum / e.memories, 100 * e.memoryUnder);
     else fmt::print("{:>12} {:>12}\n", "-", "-");
   }
+  fmt::print("\nthe same runs with the analytic profile\n");
+  for (const auto& [name, e] : analyticSets)
+    fmt::print("{:<10} {:>5} {:>9.1f}% {:>9.1f}%\n", name, e.rows, 100 * e.timeSum / std::max(1, e.times), 100 * e.timeMost);
   printLayers(*layers);
   fmt::print("\nNCCL in a node of V100s   GPUs   rows  slower branch  mean error\n");
   for (const CollectiveError& e : *collectives)

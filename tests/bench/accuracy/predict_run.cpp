@@ -200,7 +200,7 @@ Result<ProfileTable> profileOf(const MeasuredRun& run, const KnownModel& model, 
 
 }  // namespace
 
-Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::path& data) {
+Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::path& data, Times times) {
   const auto model = std::ranges::find(knownModels(), run.model, &KnownModel::theirs);
   if (model == knownModels().end())
     return invalidInput(run.id, fmt::format("trains \"{}\", of which nothing is known", run.model));
@@ -210,7 +210,9 @@ Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::pat
   if (!plan) return plan.error();
   auto table = profileOf(run, *model, plan->training, data);
   if (!table) return std::move(table).error();
-  const TableProfile profile(*std::move(table), plan->model, plan->training, "Sailor artifact");
+  const TableProfile imported(*std::move(table), plan->model, plan->training, "Sailor artifact");
+  const AnalyticProfile analytic(plan->model, plan->training, {.dropout = true, .deviceClass = nullptr});
+  const Profile& profile = times == Times::Imported ? static_cast<const Profile&>(imported) : analytic;
   const Evaluation evaluation = evaluate(*plan, profile, false, run.isAceso() ? megatronRuntime() : deepSpeedRuntime());
   if (!evaluation.plan.predicted) return invalidInput(run.id, "is no valid plan: " + evaluation.violations.front().what);
   RunPrediction prediction;

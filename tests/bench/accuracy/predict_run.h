@@ -12,8 +12,12 @@ struct RunPrediction {
   Seconds pipeline, sync, optimizer;
 };
 
+/// Whose op times are taken.
+enum class Times { Imported, Analytic };
+
 /// The run as a plan of ours on a cluster of ours, evaluated with the profiles and link fits of `data` (the folder of the
 /// reference data) and the traits of its runtime.
-[[nodiscard]] Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::path& data);
+[[nodiscard]] Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::path& data,
+                                            Times times = Times::Imported);
 
 }  // namespace evenkeel::accuracy
