@@ -85,10 +85,10 @@ void addSend(const CostModel& model, const Pipeline& pipeline, std::size_t stage
   const Stage& to = pipeline.stages[stage + 1];
   const Bytes perSample{model.training().sequenceLength * model.model().hidden * bytesOf(model.training().precision)};
   const std::vector<int> shares = replicaShares(to, pipeline.microBatch, samples);
-  const std::vector<Flow> flows =
-      flowsBetween(from, to, replicaShares(from, pipeline.microBatch, samples), shares, perSample, runtime.scattersBoundary);
+  const std::vector<Flow> flows = flowsBetween(from, to, replicaShares(from, pipeline.microBatch, samples), shares, perSample,
+                                               runtime.scattersBoundary || model.training().sequenceParallel);
   time.send = timeOf(model, flows) + runtime.perTransfer;
-  if (runtime.scattersBoundary) time.send += gatherTime(model, to, shares, perSample);
+  if (runtime.scattersBoundary && !model.training().sequenceParallel) time.send += gatherTime(model, to, shares, perSample);
   time.buffered = std::ranges::all_of(flows, [&](const Flow& flow) { return flow.size <= runtime.sendBuffer; });
 }
 

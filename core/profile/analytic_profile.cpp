@@ -40,7 +40,8 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
   cost.weights = {work.parameters * bytesOf(training_.precision)};
   cost.saved = work.saved;
   cost.input = work.input;
-  cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision)};
+  cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
+                   (training_.sequenceParallel ? tp : 1)};
   cost.transient = work.transient;
   return cost;
 }

@@ -21,6 +21,8 @@ struct OpWork {
 
 /// Saved bytes after Korthikanti et al. 2022 (arXiv 2205.05198): at 2-byte numbers and tp 1 those of a GPT layer sum to
 /// s b h (34 + 5 a s / h), dropout masks (1 byte) included. The fused attention kernel keeps nothing of size s^2.
+/// With sequence parallelism s b h (34 / t + 5 a s / (h t)); its all-gathers and reduce-scatters move what the all-reduces moved, so they
+/// stand in the same fields (the gather that the weight gradient needs again overlaps and is left out).
 /// tp and samples at least 1. O(1), cannot fail.
 [[nodiscard]] OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::int64_t samples);
 
