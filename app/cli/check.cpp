@@ -3,22 +3,24 @@
 
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
+#include "app/cli/inputs.h"
 #include "core/cost/evaluate.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan;
+  std::string plan, profile;
   bool asJson = false;
 };
 
 int run(const Arguments& arguments) {
   const auto plan = loadPlan(arguments.plan);
   if (!plan) return report(plan.error());
-  const AnalyticProfile profile(plan->model, plan->training);
-  const auto violations = evaluate(*plan, profile, false).violations;
+  const auto profile = profileFromArgument(arguments.profile, plan->model, plan->training);
+  if (!profile) return report(profile.error());
+  const auto violations = evaluate(*plan, **profile, false).violations;
   const bool isStale = !plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training);
   if (isStale) fmt::print(stderr, "note: {} is stale: its cluster, model or training was changed after it was planned\n", arguments.plan);
   if (arguments.asJson) {
@@ -41,6 +43,7 @@ void addCheck(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("check", "The invariants of a plan: what is broken, and where");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plan", arguments->plan, "Plan file")->required();
+  addProfileOption(*command, arguments->profile);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

@@ -39,6 +39,7 @@ void addCompare(CLI::App& app, Outcome& outcome);
 void addCheck(CLI::App& app, Outcome& outcome);
 void addEvaluate(CLI::App& app, Outcome& outcome);
 void addSimulate(CLI::App& app, Outcome& outcome);
+void addImport(CLI::App& app, Outcome& outcome);
 void addLaunch(CLI::App& app, Outcome& outcome);
 void addRuns(CLI::App& app, Outcome& outcome);
 void addStatus(CLI::App& app, Outcome& outcome);

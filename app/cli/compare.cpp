@@ -10,7 +10,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -136,14 +136,15 @@ Result<std::vector<Row>> search(const Arguments& arguments) {
   }
   printDefaults(arguments.problem, *problem);
 
-  const AnalyticProfile profile(problem->model, problem->training);
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->model, problem->training);
+  if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
   std::vector<Row> rows;
   for (const Planner* planner : chosen) {
     SearchProgress progress(planner->name);
     const auto start = std::chrono::steady_clock::now();
-    auto plan = planner->plan({*problem, &profile, *budget, *options}, progress, stop.get_token());
+    auto plan = planner->plan({*problem, profile->get(), *budget, *options}, progress, stop.get_token());
     progress.finish();
     if (!plan && plan.error().code == Error::Code::InvalidInput) return std::move(plan).error();
     rows.push_back({planner, std::move(plan), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});

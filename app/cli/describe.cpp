@@ -84,9 +84,13 @@ std::string describePlan(const Plan& plan) {
   return text;
 }
 
+std::string errorBand(const PlanPrediction& predicted) {
+  return predicted.error > 0 ? fmt::format(" +- {:.0f} %", 100 * predicted.error) : "";
+}
+
 std::string headline(const Plan& plan) {
   const PlanPrediction& predicted = *plan.predicted;
-  std::string text = fmt::format("{}/iteration", shortTime(predicted.iteration.value));
+  std::string text = fmt::format("{}/iteration{}", shortTime(predicted.iteration.value), errorBand(predicted));
   if (predicted.lowerBound.value > 0) text += fmt::format("   bound {}   gap {:.1f} %", shortTime(predicted.lowerBound.value), 100 * predicted.gap());
   return text + fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
 }

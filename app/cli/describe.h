@@ -14,7 +14,10 @@ namespace evenkeel::cli {
 /// The plan in the style of the paper's Table 3: one block a kind of pipeline, one line a stage. Equal pipelines are folded.
 [[nodiscard]] std::string describePlan(const Plan& plan);
 
-/// "1.84 s/iteration   bound 1.79 s   gap 2.7 %   ..." of a plan with predictions.
+/// " +- 6 %": how far predictions of this kind were off; empty if that is not known.
+[[nodiscard]] std::string errorBand(const PlanPrediction& predicted);
+
+/// "1.84 s/iteration +- 6 %   bound 1.79 s   gap 2.7 %   ..." of a plan with predictions.
 [[nodiscard]] std::string headline(const Plan& plan);
 
 /// One line a violation.

@@ -6,7 +6,8 @@
 #include "app/cli/evaluation.h"
 #include "app/cli/inputs.h"
 #include "app/cli/table.h"
-#include "core/profile/analytic_profile.h"
+#include "core/cost/explain.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -57,17 +58,39 @@ void print(const Evaluation& evaluation) {
   fmt::print("  bubbles: {:.1f} % of the used devices' time\n\n{}", 100 * evaluation.bubbleFraction, describePlan(evaluation.plan));
 }
 
+Json jsonOf(const std::vector<ExplainedTerm>& terms) {
+  Json all = Json::array();
+  for (const ExplainedTerm& term : terms)
+    all.push_back({{"level", term.level}, {"what", term.what}, {"ms", rounded(milliseconds(term.time))}, {"because", term.because}});
+  return all;
+}
+
+void print(const std::vector<ExplainedTerm>& terms, const std::string& profile) {
+  std::vector<std::vector<std::string>> rows = {{"what", "time", "because"}};
+  for (const ExplainedTerm& term : terms) {
+    rows.push_back({std::string(2 * static_cast<std::size_t>(term.level), ' ') + term.what, shortTime(term.time.value), term.because});
+  }
+  fmt::print("\nop times: {}\n{}", profile, alignedTable(rows));
+}
+
 int run(const Arguments& arguments) {
-  if (!arguments.profile.empty()) return report(notYet("--profile"));
-  if (arguments.explain) return report(notYet("--explain"));
   const auto plans = plansOf(arguments.file);
   if (!plans) return report(plans.error());
   Json all = Json::array();
   for (const Plan& plan : *plans) {
-    const AnalyticProfile profile(plan.model, plan.training);
-    const Evaluation evaluation = evaluate(plan, profile, false);
-    if (arguments.asJson) all.push_back(toJson(evaluation));
-    else print(evaluation);
+    const auto profile = profileFromArgument(arguments.profile, plan.model, plan.training);
+    if (!profile) return report(profile.error());
+    const Evaluation evaluation = evaluate(plan, **profile, false);
+    std::vector<ExplainedTerm> terms;
+    if (arguments.explain && evaluation.plan.predicted)
+      terms = explain(CostModel(plan.cluster, plan.model, plan.training, **profile), evaluation);
+    if (arguments.asJson) {
+      all.push_back(toJson(evaluation));
+      if (arguments.explain) all.back()["explanation"] = jsonOf(terms);
+    } else {
+      print(evaluation);
+      if (!terms.empty()) print(terms, (*profile)->description());
+    }
   }
   if (arguments.asJson) printJson({{"plans", all}});
   return kOk;
@@ -79,8 +102,8 @@ void addEvaluate(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("evaluate", "The cost model on given plans: time, memory, bubbles");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plans", arguments->file, "A plan file, or a .jsonl file with one plan a line")->required();
-  command->add_option("--profile", arguments->profile, "Measured profile (not there yet)");
-  command->add_flag("--explain", arguments->explain, "The sum behind each number (not there yet)");
+  addProfileOption(*command, arguments->profile);
+  command->add_flag("--explain", arguments->explain, "The sum behind each number: which op, which link, which formula");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

@@ -20,6 +20,7 @@ Json toJson(const Evaluation& evaluation) {
   json["lower_bound_ms"] = number(milliseconds(known.lowerBound));
   json["bubble_fraction"] = number(evaluation.bubbleFraction);
   json["mfu"] = number(known.mfu);
+  json["error"] = number(known.error);
   json["peak_bytes"] = Json::object();
   for (const auto& [device, bytes] : evaluation.peakBytes) json["peak_bytes"][evaluation.plan.cluster.nameOf(device)] = bytes.value;
   return json;

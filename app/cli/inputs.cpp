@@ -52,11 +52,14 @@ void addProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--zero", arguments.zero, "ZeRO stage 0, 1 or 2 (default 1; 0 on devices whose runtime lacks it)");
   command.add_option("--gradient-sync", arguments.sync, "block, tensor or device (default block)");
   command.add_option("--attention", arguments.attention, "unfused or fused attention kernel (default unfused)");
-  command.add_option("--profile", arguments.profile, "Measured profile (not there yet)");
+  addProfileOption(command, arguments.profile);
+}
+
+void addProfileOption(CLI::App& command, std::string& profile) {
+  command.add_option("--profile", profile, "Measured op times: a profile file, or a folder or table as `import` takes (default: analytic)");
 }
 
 Result<Problem> problemFrom(const ProblemArguments& arguments) {
-  if (!arguments.profile.empty()) return notYet("--profile");
   auto cluster = clusterFromArgument(arguments.cluster);
   if (!cluster) return std::move(cluster).error();
   auto model = modelFromArgument(arguments.model);

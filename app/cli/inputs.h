@@ -18,6 +18,9 @@ struct ProblemArguments {
 };
 void addProblemOptions(CLI::App& command, ProblemArguments& arguments);
 
+/// The profile that `--profile` names (the analytic one without it) for a model and a training.
+void addProfileOption(CLI::App& command, std::string& profile);
+
 /// The problem with all defaults resolved, or what is wrong with the arguments and where.
 [[nodiscard]] Result<Problem> problemFrom(const ProblemArguments& arguments);
 

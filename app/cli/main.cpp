@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   addCheck(app, outcome);
   addEvaluate(app, outcome);
   addSimulate(app, outcome);
+  addImport(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);
   addStatus(app, outcome);

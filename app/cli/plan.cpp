@@ -9,7 +9,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -38,10 +38,11 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!arguments.events.empty()) {
     if (auto opened = progress.writeEventsTo(arguments.events); !opened) return opened.error();
   }
-  const AnalyticProfile profile(problem->model, problem->training);
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->model, problem->training);
+  if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
-  auto plan = (*planner)->plan({*std::move(problem), &profile, *std::move(budget), *std::move(options)}, progress, stop.get_token());
+  auto plan = (*planner)->plan({*problem, profile->get(), *std::move(budget), *std::move(options)}, progress, stop.get_token());
   progress.finish();
   return plan;
 }

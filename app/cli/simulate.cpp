@@ -4,15 +4,16 @@
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
 #include "app/cli/evaluation.h"
+#include "app/cli/inputs.h"
 #include "app/cli/table.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 #include "core/trace/timeline.h"
 
 namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan, trace;
+  std::string plan, trace, profile;
   bool asJson = false;
 };
 
@@ -33,8 +34,9 @@ int run(const Arguments& arguments) {
   if (auto checked = checkOutput("--trace", arguments.trace); !checked) return report(checked.error());
   const auto plan = loadPlan(arguments.plan);
   if (!plan) return report(plan.error());
-  const AnalyticProfile profile(plan->model, plan->training);
-  const Evaluation evaluation = evaluate(*plan, profile, true);
+  const auto profile = profileFromArgument(arguments.profile, plan->model, plan->training);
+  if (!profile) return report(profile.error());
+  const Evaluation evaluation = evaluate(*plan, **profile, true);
   if (!evaluation.plan.predicted) {  // the shape is wrong: there is nothing to simulate
     return report(invalidInput(arguments.plan, "cannot be simulated", "it breaks these rules:\n" + describe(evaluation.violations)));
   }
@@ -60,6 +62,7 @@ void addSimulate(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plan", arguments->plan, "Plan file")->required();
   command->add_option("--trace", arguments->trace, "Write the timeline as a Chrome/Perfetto trace");
+  addProfileOption(*command, arguments->profile);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

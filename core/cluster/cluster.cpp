@@ -119,7 +119,9 @@ LinkSpec Cluster::linkBetween(DeviceId a, DeviceId b) const {
   if (!switches.empty()) {
     if (const auto path = pathThroughSwitches(*this, nodeA, nodeB)) return *path;
   }
-  return {std::min(nodeA.nic.bandwidth, nodeB.nic.bandwidth), std::max(nodeA.nic.latency, nodeB.nic.latency)};
+  LinkSpec slower = nodeA.nic.bandwidth <= nodeB.nic.bandwidth ? nodeA.nic : nodeB.nic;
+  slower.latency = std::max(nodeA.nic.latency, nodeB.nic.latency);
+  return slower;
 }
 
 }  // namespace evenkeel

@@ -32,7 +32,7 @@ Result<int> typeIndex(Cluster& cluster, const std::string& name) {
 void setDefaultLinks(const Cluster& cluster, Node& node) {
   const DeviceType& type = cluster.deviceTypes[static_cast<std::size_t>(node.devices.front().type)];
   node.intra = type.intra;
-  node.nic = {type.nicBandwidth, fromMicroseconds(kDefaultNicLatencyUs)};
+  node.nic = {type.nicBandwidth, fromMicroseconds(kDefaultNicLatencyUs), {}};
   node.nicPerDevice = type.nicPerDevice;
 }
 
@@ -88,6 +88,8 @@ void readNode(JsonReader& reader, Cluster& cluster) {
   node.nicPerDevice = reader.boolean("nic_per_device", node.nicPerDevice && !reader.has("nic_bandwidth_gbs"));
   node.nic.bandwidth = fromGbs(reader.number("nic_bandwidth_gbs", kBandwidth, gbs(node.nic.bandwidth)));
   node.nic.latency = fromMicroseconds(reader.number("nic_latency_us", kLatency, microseconds(node.nic.latency)));
+  node.intra.table = readMessageRates(reader, "intra_bandwidth_table");
+  node.nic.table = readMessageRates(reader, "nic_bandwidth_table");
   node.ssh = readSsh(reader);
   node.trainAddress = reader.text("train_address", "");
   node.pricePerHour = reader.number("price_per_hour", {0.0, 1e9}, 0.0);
@@ -121,6 +123,7 @@ void readLink(JsonReader& reader, Cluster& cluster) {
   Link link;
   link.spec.bandwidth = fromGbs(reader.number("bandwidth_gbs", kBandwidth));
   link.spec.latency = fromMicroseconds(reader.number("latency_us", kLatency, kDefaultNicLatencyUs));
+  link.spec.table = readMessageRates(reader, "bandwidth_table");
   std::vector<int> indices;
   for (const std::string& end : ends) {
     const auto found = std::ranges::find(cluster.nodes, end, &Node::name);
@@ -175,6 +178,8 @@ Json nodeJson(const Cluster& cluster, const Node& node) {
   json["nic_bandwidth_gbs"] = rounded(gbs(node.nic.bandwidth));
   json["nic_per_device"] = node.nicPerDevice;
   json["nic_latency_us"] = rounded(microseconds(node.nic.latency));
+  if (!node.intra.table.empty()) json["intra_bandwidth_table"] = toJson(node.intra.table);
+  if (!node.nic.table.empty()) json["nic_bandwidth_table"] = toJson(node.nic.table);
   if (!node.ssh.host.empty()) json["ssh"] = sshJson(node.ssh);
   if (!node.trainAddress.empty()) json["train_address"] = node.trainAddress;
   if (node.pricePerHour > 0) json["price_per_hour"] = node.pricePerHour;
@@ -232,6 +237,7 @@ Json toJson(const Cluster& cluster) {
     entry["between"] = {cluster.nodes[static_cast<std::size_t>(link.first)].name, cluster.nodes[static_cast<std::size_t>(link.second)].name};
     entry["bandwidth_gbs"] = rounded(gbs(link.spec.bandwidth));
     entry["latency_us"] = rounded(microseconds(link.spec.latency));
+    if (!link.spec.table.empty()) entry["bandwidth_table"] = toJson(link.spec.table);
     json["links"].push_back(std::move(entry));
   }
   addUnknownFields(json, cluster.extra);

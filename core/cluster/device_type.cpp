@@ -1,12 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/cluster/device_type.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace evenkeel {
 namespace {
 
 constexpr Bounds<double> kPositive{1e-9, 1e9};
 
 }  // namespace
+
+Seconds LinkSpec::transferTime(Bytes size) const {
+  if (table.empty()) return size / bandwidth;
+  const auto above = std::ranges::lower_bound(table, size, {}, &MessageRate::size);
+  if (above == table.begin()) return size / above->bandwidth;
+  if (above == table.end()) return size / table.back().bandwidth;
+  const MessageRate& below = *std::prev(above);
+  const Seconds low = below.size / below.bandwidth, high = above->size / above->bandwidth;
+  return low + ((size - below.size) / (above->size - below.size)) * (high - low);
+}
+
+BytesPerSecond LinkSpec::bandwidthFor(Bytes size) const {
+  if (table.empty()) return bandwidth;
+  const Bytes message = std::max(size, Bytes{1});
+  return {static_cast<double>(message.value) / transferTime(message).value};
+}
+
+std::vector<MessageRate> readMessageRates(JsonReader& reader, std::string_view key) {
+  std::vector<MessageRate> table;
+  Seconds before;
+  for (JsonReader& entry : reader.optionalObjects(key)) {
+    const MessageRate rate{{entry.integer("message_bytes", {1, std::int64_t{1} << 50U})},
+                           fromGbs(entry.number("bandwidth_gbs", kPositive))};
+    if (reader.context().error) return {};
+    const Seconds time = rate.size / rate.bandwidth;
+    if (!table.empty() && (rate.size <= table.back().size || time < before)) {
+      entry.fail("message_bytes", "is no larger or takes less time than the row above", "expected rising sizes that take rising times");
+      return {};
+    }
+    before = time;
+    table.push_back(rate);
+  }
+  return table;
+}
+
+Json toJson(const std::vector<MessageRate>& table) {
+  Json json = Json::array();
+  for (const MessageRate& rate : table)
+    json.push_back({{"message_bytes", rate.size.value}, {"bandwidth_gbs", rounded(gbs(rate.bandwidth))}});
+  return json;
+}
 
 DeviceType readDeviceType(JsonReader& reader) {
   DeviceType type;

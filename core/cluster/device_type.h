@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/json_reader.h"
 #include "core/base/precision.h"
@@ -10,11 +11,26 @@
 
 namespace evenkeel {
 
-/// Latency + bytes / bandwidth, per direction.
+/// What messages of one size get, latency included.
+struct MessageRate {
+  Bytes size;
+  BytesPerSecond bandwidth;
+  bool operator==(const MessageRate&) const = default;
+};
+
+/// Latency + bytes / bandwidth, per direction; or, where it was measured, a table by message size.
 struct LinkSpec {
   BytesPerSecond bandwidth;
   Seconds latency;
+  /// Rising sizes and times (readers check it). `bandwidth` is then that of long messages and `latency` is added all the same.
+  std::vector<MessageRate> table{};
   bool operator==(const LinkSpec&) const = default;
+
+  /// One message without the latency. Between two points of the table time grows linearly; below the first and above the last their
+  /// bandwidth holds.
+  [[nodiscard]] Seconds transferTime(Bytes size) const;
+  /// What a message of that size gets; at least 1 byte.
+  [[nodiscard]] BytesPerSecond bandwidthFor(Bytes size) const;
 };
 
 /// Where a figure comes from. An unverified figure was written from memory and is marked so wherever it is shown.
@@ -43,6 +59,10 @@ struct DeviceType {
 
   [[nodiscard]] bool has(Precision precision) const { return peak.contains(precision); }
 };
+
+/// The table of a link in a file: [{"message_bytes": 65536, "bandwidth_gbs": 1.2}, ...]; empty if the field is absent.
+[[nodiscard]] std::vector<MessageRate> readMessageRates(JsonReader& reader, std::string_view key);
+[[nodiscard]] Json toJson(const std::vector<MessageRate>& table);
 
 [[nodiscard]] DeviceType readDeviceType(JsonReader& reader);
 [[nodiscard]] Json toJson(const DeviceType& type);

@@ -9,8 +9,9 @@
 
 namespace evenkeel {
 
-CostModel::CostModel(const Cluster& cluster, const Model& model, const Training& training, const Profile& profile)
-    : cluster_(cluster), model_(model), training_(training), profile_(profile) {
+CostModel::CostModel(const Cluster& cluster, const Model& model, const Training& training, const Profile& profile,
+                     const RuntimeTraits& runtime)
+    : cluster_(cluster), model_(model), training_(training), profile_(profile), runtime_(runtime) {
   for (const Node& node : cluster.nodes) {
     std::vector<int>& ofNode = kindOfDevice_.emplace_back();
     for (const Device& device : node.devices) {
@@ -18,11 +19,12 @@ CostModel::CostModel(const Cluster& cluster, const Model& model, const Training&
           kinds_, [&](const Kind& kind) { return kind.typeIndex == device.type && kind.type.intra == node.intra; });
       ofNode.push_back(static_cast<int>(found - kinds_.begin()));
       if (found != kinds_.end()) continue;
-      Kind kind{device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)], {}, {}};
+      Kind kind{device.type, cluster.deviceTypes[static_cast<std::size_t>(device.type)], {}, {}, {}};
       kind.type.intra = node.intra;
+      kind.traits = runtime.device(kind.type);
       kind.capacity = {
           static_cast<std::int64_t>(std::floor(static_cast<double>(kind.type.memory.value) * (1.0 - kMemoryReserve)))};
-      kind.reserved = profile.reserved(kind.type);
+      kind.reserved = kind.traits.outside.value_or(profile.reserved(kind.type));
       kinds_.push_back(std::move(kind));
     }
   }
@@ -32,16 +34,41 @@ int CostModel::kindOf(DeviceId device) const {
   return kindOfDevice_[static_cast<std::size_t>(device.node)][static_cast<std::size_t>(device.index)];
 }
 
+OpCosts CostModel::computeCosts(int kind, int tp, std::int64_t samples) const {
+  const DeviceType& type = typeOfKind(kind);
+  const DeviceTraits& traits = kinds_[static_cast<std::size_t>(kind)].traits;
+  OpCosts costs;
+  for (int op = 0; op < kOpCount; ++op) {
+    OpCost& cost = costs[static_cast<std::size_t>(op)];
+    cost = profile_.cost(type, static_cast<Op>(op), tp, samples);
+    if (traits.runAhead < 1) {
+      // What is not held up by launches takes a sample as long as in larger micro-batches.
+      Seconds forward = cost.forward, backward = cost.backward;
+      for (const int more : {2, 4, 8}) {
+        const OpCost larger = profile_.cost(type, static_cast<Op>(op), tp, samples * more);
+        forward = std::min(forward, (1.0 / more) * larger.forward);
+        backward = std::min(backward, (1.0 / more) * larger.backward);
+      }
+      cost.forward = std::max(forward, traits.runAhead * cost.forward);
+      cost.backward = std::max(backward, traits.runAhead * cost.backward);
+    }
+    if (traits.slowdown != 0 || traits.productSlowdown != 0) {
+      const OpWork work = opWork(model_, training_, static_cast<Op>(op), tp, samples);
+      const FlopsPerSecond peak = type.peak.at(training_.precision) * type.speed;
+      cost.forward = (1 + traits.slowdown) * cost.forward + traits.productSlowdown * (work.forward / peak);
+      cost.backward = (1 + traits.slowdown) * cost.backward + traits.productSlowdown * (work.backward / peak);
+    }
+  }
+  return costs;
+}
+
 const OpCosts& CostModel::opCosts(int kind, int tp, std::int64_t samples) const {
   const std::tuple key{kind, tp, samples};
   {
     const std::shared_lock lock(costsMutex_);
     if (const auto found = costs_.find(key); found != costs_.end()) return found->second;
   }
-  OpCosts costs;
-  for (int op = 0; op < kOpCount; ++op) {
-    costs[static_cast<std::size_t>(op)] = profile_.cost(typeOfKind(kind), static_cast<Op>(op), tp, samples);
-  }
+  OpCosts costs = computeCosts(kind, tp, samples);
   const std::unique_lock lock(costsMutex_);
   return costs_.emplace(key, costs).first->second;
 }

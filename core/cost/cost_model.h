@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/cost/runtime_traits.h"
 #include "core/cost/unit_cost.h"
 #include "core/plan/plan.h"
 
@@ -19,12 +20,14 @@ inline constexpr double kMemoryReserve = 0.06;
 /// Refers to its arguments, which must outlive it. Thread-safe; the same question has the same answer.
 class CostModel {
  public:
-  CostModel(const Cluster& cluster, const Model& model, const Training& training, const Profile& profile);
+  CostModel(const Cluster& cluster, const Model& model, const Training& training, const Profile& profile,
+            const RuntimeTraits& runtime = evenkeelRuntime());
 
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Training& training() const { return training_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
+  [[nodiscard]] const RuntimeTraits& runtime() const { return runtime_; }
 
   /// Devices of one kind cost the same: one type, in nodes with the same intra link (which carries tp collectives).
   [[nodiscard]] int kindOf(DeviceId device) const;
@@ -37,7 +40,7 @@ class CostModel {
   [[nodiscard]] Bytes capacityOf(int kind) const { return kinds_[static_cast<std::size_t>(kind)].capacity; }
   [[nodiscard]] Bytes reservedOf(int kind) const { return kinds_[static_cast<std::size_t>(kind)].reserved; }
 
-  /// The training precision must exist on the kind.
+  /// The training precision must exist on the kind. As the runtime makes them, which may differ from the profile.
   [[nodiscard]] const OpCosts& opCosts(int kind, int tp, std::int64_t samples) const;
 
   /// Parameters of one unit that each device of a tp group stores. A tied head counts its copy of the embedding.
@@ -53,12 +56,15 @@ class CostModel {
     int typeIndex = 0;
     DeviceType type;
     Bytes capacity, reserved;
+    DeviceTraits traits;
   };
+  [[nodiscard]] OpCosts computeCosts(int kind, int tp, std::int64_t samples) const;
 
   const Cluster& cluster_;
   const Model& model_;
   const Training& training_;
   const Profile& profile_;
+  const RuntimeTraits& runtime_;
   std::vector<Kind> kinds_;
   std::vector<std::vector<int>> kindOfDevice_;  // by node, index
 

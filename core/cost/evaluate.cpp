@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "core/cost/bound.h"
 #include "core/cost/memory.h"
 #include "core/cost/stage_time.h"
 #include "core/cost/sync.h"
 #include "core/profile/op_work.h"
+#include "core/profile/shown_error.h"
 
 namespace evenkeel {
 namespace {
@@ -39,6 +42,38 @@ class Simulations {
   bool withSpans_;
   std::map<PipelineTimes, Entry> entries_;
 };
+
+/// Of each kind of source by the compute time that rests on it; every stage counts with one full micro-batch.
+double shownErrorOf(const CostModel& model, const std::vector<Pipeline>& pipelines) {
+  std::map<std::pair<int, ValueSource>, double> seconds;                     // by kind of device
+  std::map<std::tuple<int, int, int>, std::array<double, kOpCount>> counts;  // by kind, tp, samples
+  for (const Pipeline& pipeline : pipelines) {
+    for (const Stage& stage : pipeline.stages) {
+      const std::vector<int> shares = replicaShares(stage, pipeline.microBatch, pipeline.microBatch);
+      for (int r = 0; r < stage.dp; ++r) {
+        const int share = shares[static_cast<std::size_t>(r)];
+        if (share == 0) continue;
+        const int kind = model.kindOf(stage.devices[static_cast<std::size_t>(r * stage.tp)]);
+        auto& ofOps = counts[{kind, stage.tp, share}];
+        for (const UnitGroup& group : unitGroups(model.model(), stage)) {
+          for (const Op op : opsOf(group.kind)) ofOps[static_cast<std::size_t>(op)] += group.count;
+        }
+      }
+    }
+  }
+  for (const auto& [key, ofOps] : counts) {
+    const auto& [kind, tp, share] = key;
+    const OpCosts& costs = model.opCosts(kind, tp, share);
+    for (std::size_t op = 0; op < ofOps.size(); ++op)
+      seconds[{kind, costs[op].source}] += ofOps[op] * (costs[op].forward + costs[op].backward).value;
+  }
+  double sum = 0, weighted = 0;
+  for (const auto& [key, time] : seconds) {
+    sum += time;
+    weighted += time * shownError(key.second, model.typeOfKind(key.first));
+  }
+  return sum > 0 ? weighted / sum : 0.0;
+}
 
 class Evaluator {
  public:
@@ -140,6 +175,7 @@ class Evaluator {
     }
     predicted.mfu = (batch * flopsPerSample(model_.model(), model_.training())) / peak / predicted.iteration;
     predicted.lowerBound = lowerBound;
+    predicted.error = shownErrorOf(model_, out_.plan.pipelines);
     out_.closedForm = slowestClosedForm_ + sync.sync + sync.optimizer;
 
     double waiting = 0, total = 0;
@@ -202,9 +238,9 @@ Evaluation refused(Plan plan, std::vector<Violation> violations) {
 
 }  // namespace
 
-Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline) {
+Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline, const RuntimeTraits& runtime) {
   if (auto broken = shapeViolations(plan); !broken.empty()) return refused(plan, std::move(broken));
-  const CostModel model(plan.cluster, plan.model, plan.training, profile);
+  const CostModel model(plan.cluster, plan.model, plan.training, profile, runtime);
   return evaluate(model, plan, problemLowerBound(model), withTimeline);
 }
 

@@ -28,7 +28,8 @@ struct Evaluation {
 };
 
 /// Checks and predicts. Never fails: what is wrong with the plan stands in `violations`.
-[[nodiscard]] Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline = true);
+[[nodiscard]] Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline = true,
+                                  const RuntimeTraits& runtime = evenkeelRuntime());
 /// With what is already known: `lowerBound` of the problem and a model of the plan's own cluster, model and training.
 [[nodiscard]] Evaluation evaluate(const CostModel& model, Plan plan, Seconds lowerBound, bool withTimeline);
 

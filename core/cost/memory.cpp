@@ -97,11 +97,13 @@ MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device) {
   use.weights = {device.parameters * bytesOf(training.precision)};
   use.gradients = {(training.zeroStage >= 2 ? device.shardedParameters : device.gradientParameters) *
                    gradientBytesPerParameter()};
+  use.gradients += std::int64_t{model.runtime().gradientCopies} * Bytes{device.parameters * gradientBytesPerParameter()};
   use.optimizer = {(training.zeroStage >= 1 ? device.shardedParameters : device.parameters) *
                    optimizerBytesPerParameter(training.precision)};
   use.activations = std::int64_t{device.inFlight} * device.saved;
   use.transient = device.transient + kBoundaryBuffers * device.boundary;
-  use.reserved = model.reservedOf(device.kind);
+  const double slack = model.runtime().allocatorSlack * static_cast<double>((use.activations + use.transient).value);
+  use.reserved = model.reservedOf(device.kind) + Bytes{static_cast<std::int64_t>(slack)};
   use.capacity = model.capacityOf(device.kind);
   return use;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/cost/runtime_traits.h"
 
 namespace evenkeel {
 
@@ -12,6 +13,7 @@ namespace evenkeel {
 struct StageTime {
   Seconds forward, backward;  // backward includes recomputation
   Seconds send;               // one direction to the next stage; 0 for the last
+  bool buffered = false;      // its sender goes on at once; matters where transfers stand in the compute stream
   auto operator<=>(const StageTime&) const = default;
 };
 
@@ -19,6 +21,7 @@ struct StageTime {
 struct PipelineTimes {
   std::vector<StageTime> full, last;  // by stage, equally many, at least one
   std::int64_t microBatches = 1;      // at least 1, the last one included
+  Transfers transfers = Transfers::Overlapped;
   auto operator<=>(const PipelineTimes&) const = default;
 
   [[nodiscard]] const StageTime& of(std::size_t stage, std::int64_t microBatch) const {

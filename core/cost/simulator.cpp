@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/cost/blocking_simulator.h"
+
 namespace evenkeel {
 namespace {
 
@@ -137,7 +139,7 @@ class Simulator {
 
 Simulation simulate(const PipelineTimes& times, std::vector<Span>* spans) {
   assert(!times.full.empty() && times.full.size() == times.last.size() && times.microBatches >= 1);
-  return Simulator(times, spans).run();
+  return times.transfers == Transfers::Overlapped ? Simulator(times, spans).run() : simulateBlocking(times, spans);
 }
 
 }  // namespace evenkeel

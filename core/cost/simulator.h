@@ -23,7 +23,8 @@ struct Simulation {
 };
 
 /// Event-driven 1F1B of one pipeline: stage i runs min(P - 1 - i, M) forwards ahead, then one forward and one backward in turn.
-/// A stage's sends (activations on, gradients back) leave one after the other through its link and beside its compute.
+/// A stage's sends (activations on, gradients back) leave one after the other through its link and beside its compute; where
+/// times.transfers says so they stand in the compute stream instead (blocking_simulator.h).
 /// `spans` receives forward, backward, send and wait (with whom for); its lanes are the stages. O(stages x micro-batches).
 [[nodiscard]] Simulation simulate(const PipelineTimes& times, std::vector<Span>* spans = nullptr);
 

@@ -14,9 +14,9 @@ struct Flow {
   Bytes size;
 };
 
-/// Who sends what to whom when stage a's replicas hand a micro-batch to stage b's.
+/// Who sends what to whom when stage a's replicas hand a micro-batch to stage b's. Scattered: each rank of b gets its part.
 std::vector<Flow> flowsBetween(const Stage& a, const Stage& b, const std::vector<int>& sharesA, const std::vector<int>& sharesB,
-                               Bytes perSample) {
+                               Bytes perSample, bool isScattered) {
   std::vector<Flow> flows;
   const auto deviceOf = [](const Stage& stage, int replica, int rank) {
     return stage.devices[static_cast<std::size_t>(replica * stage.tp + rank)];
@@ -30,7 +30,8 @@ std::vector<Flow> flowsBetween(const Stage& a, const Stage& b, const std::vector
       const int common = std::min(endA, endB) - std::max(beginA, beginB);
       if (common > 0) {
         for (int rank = 0; rank < b.tp; ++rank)
-          flows.push_back({deviceOf(a, ra, rank % a.tp), deviceOf(b, rb, rank), common * perSample});
+          flows.push_back(
+              {deviceOf(a, ra, rank % a.tp), deviceOf(b, rb, rank), {common * perSample.value / (isScattered ? b.tp : 1)}});
       }
       beginA = endA;
     }
@@ -42,7 +43,7 @@ std::vector<Flow> flowsBetween(const Stage& a, const Stage& b, const std::vector
 Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
   if (flows.size() == 1) {
     const LinkSpec link = model.link(flows[0].from, flows[0].to);
-    return link.latency + flows[0].size / link.bandwidth;
+    return link.latency + link.transferTime(flows[0].size);
   }
   // Each resource works off its flows in turn: (0 sends, 1 receives) x (a device, or a node's one NIC as index -1).
   std::map<std::pair<int, DeviceId>, Seconds> load;
@@ -54,7 +55,7 @@ Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
   };
   for (const Flow& flow : flows) {
     const LinkSpec link = model.link(flow.from, flow.to);
-    const Seconds time = flow.size / link.bandwidth;
+    const Seconds time = link.transferTime(flow.size);
     latency = std::max(latency, link.latency);
     use(0, flow.from, time);
     use(1, flow.to, time);
@@ -66,13 +67,29 @@ Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
   return latency + longest;
 }
 
-Seconds sendTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples) {
-  if (stage + 1 == pipeline.stages.size()) return {};
+/// The whole residual tensor from its scattered parts, inside the node of each receiving tp group.
+Seconds gatherTime(const CostModel& model, const Stage& to, const std::vector<int>& shares, Bytes perSample) {
+  Seconds slowest;
+  for (int r = 0; r < to.dp && to.tp > 1; ++r) {
+    const LinkSpec& intra = model.typeOfKind(model.kindOf(to.devices[static_cast<std::size_t>(r * to.tp)])).intra;
+    const Bytes part{shares[static_cast<std::size_t>(r)] * perSample.value / to.tp};
+    slowest = std::max(slowest, static_cast<double>(to.tp - 1) * (intra.latency + intra.transferTime(part)));
+  }
+  return slowest;
+}
+
+void addSend(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples, StageTime& time) {
+  if (stage + 1 == pipeline.stages.size()) return;
+  const RuntimeTraits& runtime = model.runtime();
   const Stage& from = pipeline.stages[stage];
   const Stage& to = pipeline.stages[stage + 1];
   const Bytes perSample{model.training().sequenceLength * model.model().hidden * bytesOf(model.training().precision)};
-  return timeOf(model, flowsBetween(from, to, replicaShares(from, pipeline.microBatch, samples),
-                                    replicaShares(to, pipeline.microBatch, samples), perSample));
+  const std::vector<int> shares = replicaShares(to, pipeline.microBatch, samples);
+  const std::vector<Flow> flows = flowsBetween(from, to, replicaShares(from, pipeline.microBatch, samples), shares, perSample,
+                                               runtime.scattersBoundary || model.training().sequenceParallel);
+  time.send = timeOf(model, flows) + runtime.perTransfer;
+  if (runtime.scattersBoundary && !model.training().sequenceParallel) time.send += gatherTime(model, to, shares, perSample);
+  time.buffered = std::ranges::all_of(flows, [&](const Flow& flow) { return flow.size <= runtime.sendBuffer; });
 }
 
 }  // namespace
@@ -127,6 +144,7 @@ StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_
     if (share == 0 || !seen.emplace(std::pair{kind, share}, true).second) continue;
     const OpCosts& costs = model.opCosts(kind, s.tp, share);
     Seconds forward, backward;
+    if (pipeline.stages.size() > 1) forward = backward = 0.5 * model.runtime().perMicroBatch;
     for (const UnitGroup& group : groups) {
       const UnitCost unit = unitCost(costs, group.kind, group.recomputed);
       forward += static_cast<double>(group.count) * unit.forward;
@@ -135,13 +153,14 @@ StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_
     slowest.forward = std::max(slowest.forward, forward);
     slowest.backward = std::max(slowest.backward, backward);
   }
-  slowest.send = sendTime(model, pipeline, stage, samples);
+  addSend(model, pipeline, stage, samples, slowest);
   return slowest;
 }
 
 PipelineTimes pipelineTimes(const CostModel& model, const Pipeline& pipeline) {
   PipelineTimes times;
   times.microBatches = pipeline.microBatchCount();
+  times.transfers = model.runtime().transfers;
   const int last = pipeline.samplesOf(times.microBatches - 1);
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     times.last.push_back(stageTime(model, pipeline, s, last));

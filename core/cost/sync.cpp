@@ -51,6 +51,30 @@ class Sync {
 
   const std::vector<Block>& blocks() const { return blocks_; }
 
+  std::vector<SyncPart> slowestParts() const {
+    std::map<StageRef, std::vector<SyncPart>> ofStage;
+    for (const Block& block : blocks_) {
+      const int slices = largestTp(block);
+      SyncPart part;
+      if (ringTime(block, slices, &part) == Seconds{}) continue;
+      for (const StageRef& ref : block.holders) {
+        const std::int64_t held = slices / stageOf(ref).tp;
+        SyncPart own = part;
+        own.parameters = held * block.parameters / slices;
+        own.bytes = held * part.bytes;
+        own.time = static_cast<double>(held) * part.time;
+        ofStage[ref].push_back(own);
+      }
+    }
+    const auto sumOf = [](const std::vector<SyncPart>& parts) {
+      Seconds sum;
+      for (const SyncPart& part : parts) sum += part.time;
+      return sum;
+    };
+    const auto slowest = std::ranges::max_element(ofStage, {}, [&](const auto& entry) { return sumOf(entry.second); });
+    return slowest == ofStage.end() ? std::vector<SyncPart>{} : slowest->second;
+  }
+
  private:
   const Stage& stageOf(const StageRef& ref) const { return pipelines_[ref.pipeline].stages[ref.stage]; }
 
@@ -142,7 +166,7 @@ class Sync {
   }
 
   /// One slice of the block. All slices take as long: a tp group is inside a node, so its ranks have the same links.
-  Seconds ringTime(const Block& block, int slices) const {
+  Seconds ringTime(const Block& block, int slices, SyncPart* part = nullptr) const {
     std::vector<DeviceId> members;
     for (const StageRef& ref : block.holders) {
       const Stage& stage = stageOf(ref);
@@ -150,22 +174,35 @@ class Sync {
     }
     if (members.size() < 2) return {};
     std::ranges::sort(members);
-    Seconds perByte, latency;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
-      const LinkSpec link = model_.link(a, b);
-      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
-      perByte = std::max(perByte, Seconds{sharing / link.bandwidth.value});
-      latency = std::max(latency, link.latency);
-    }
     const double steps = static_cast<double>(members.size() - 1);
     const double parts = static_cast<double>(members.size());
     const Training& training = model_.training();
     // All-reduce = reduce-scatter + all-gather of gradients; ZeRO gathers the weights instead.
     const std::int64_t gathered = training.zeroStage >= 1 ? bytesOf(training.precision) : gradientBytesPerParameter();
     const double bytes = static_cast<double>(block.parameters * (gradientBytesPerParameter() + gathered)) / slices;
+    const Bytes message{static_cast<std::int64_t>(bytes / 2)};  // the ring is kept full: it runs as fast as long messages
+    Seconds perByte, latency;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
+      const LinkSpec link = model_.link(a, b);
+      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
+      const Seconds ofLink{sharing / link.bandwidthFor(message).value};
+      if (part != nullptr && ofLink > perByte) {
+        part->from = a;
+        part->to = b;
+        part->sharing = sharing;
+      }
+      perByte = std::max(perByte, ofLink);
+      latency = std::max(latency, link.latency);
+    }
     const double collectives = training.gradientSync == GradientSync::Tensor ? block.tensors : 1;
-    return (steps / parts * bytes) * perByte + (2.0 * steps * collectives) * latency;
+    const Seconds time = (steps / parts * bytes) * perByte + (2.0 * steps * collectives) * latency;
+    if (part != nullptr) {
+      part->members = static_cast<int>(members.size());
+      part->bytes = {static_cast<std::int64_t>(steps / parts * bytes)};
+      part->time = time;
+    }
+    return time;
   }
 
   double sharingOf(int node) const {
@@ -202,6 +239,10 @@ class Sync {
 }  // namespace
 
 SyncTime syncTime(const CostModel& model, std::span<const Pipeline> pipelines) { return Sync(model, pipelines).run(); }
+
+std::vector<SyncPart> slowestSync(const CostModel& model, std::span<const Pipeline> pipelines) {
+  return Sync(model, pipelines).slowestParts();
+}
 
 std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model, std::span<const Pipeline> pipelines) {
   assert(model.training().gradientSync == GradientSync::Device);

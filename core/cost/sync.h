@@ -22,6 +22,18 @@ struct SyncTime {
 /// leave it. The shape must be valid. O(pipelines x cuts).
 [[nodiscard]] SyncTime syncTime(const CostModel& model, std::span<const Pipeline> pipelines);
 
+/// One collective of a device.
+struct SyncPart {
+  int members = 0;
+  std::int64_t parameters = 0;  // of the device's slices
+  Bytes bytes;                  // that the device sends
+  Seconds time;
+  DeviceId from, to;   // the slowest link of the ring
+  double sharing = 1;  // rings that leave its NIC at once
+};
+/// What makes up SyncTime::sync: the collectives of the device that is done last. Empty where nothing is synced.
+[[nodiscard]] std::vector<SyncPart> slowestSync(const CostModel& model, std::span<const Pipeline> pipelines);
+
 /// Parameters in the gradient buffer of each [pipeline][stage] under device-wise sync: the union of its connected set.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model,
                                                                       std::span<const Pipeline> pipelines);

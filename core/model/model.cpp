@@ -23,8 +23,11 @@ class TensorList {
 
   /// y = x W^T + b with W (out, in). A row-split weight has a split bias; a column-split one adds its bias once.
   void linear(const std::string& name, std::int64_t out, std::int64_t in, TpSplit split, double deviation) {
+    linear(name, out, in, split, deviation, model_.bias);
+  }
+  void linear(const std::string& name, std::int64_t out, std::int64_t in, TpSplit split, double deviation, bool bias) {
     add(name + ".weight", {out, in}, split, Init::Normal, deviation);
-    if (model_.bias) add(name + ".bias", {out}, split == TpSplit::Rows ? TpSplit::Rows : TpSplit::None, Init::Zero);
+    if (bias) add(name + ".bias", {out}, split == TpSplit::Rows ? TpSplit::Rows : TpSplit::None, Init::Zero);
   }
 
   void add(std::string name, std::vector<std::int64_t> shape, TpSplit split, Init init, double deviation = 0.02) {
@@ -42,9 +45,9 @@ void addAttention(const Model& model, const std::string& layer, TensorList& list
   const double residual = 0.02 / std::sqrt(2.0 * model.layers);
   const std::int64_t queries = model.heads * model.headDim, keys = model.kvHeads * model.headDim;
   list.norm(layer + ".norm1");
-  list.linear(layer + ".attention.query", queries, model.hidden, TpSplit::Rows, 0.02);
-  list.linear(layer + ".attention.key", keys, model.hidden, TpSplit::Rows, 0.02);
-  list.linear(layer + ".attention.value", keys, model.hidden, TpSplit::Rows, 0.02);
+  list.linear(layer + ".attention.query", queries, model.hidden, TpSplit::Rows, 0.02, model.hasQkvBias());
+  list.linear(layer + ".attention.key", keys, model.hidden, TpSplit::Rows, 0.02, model.hasQkvBias());
+  list.linear(layer + ".attention.value", keys, model.hidden, TpSplit::Rows, 0.02, model.hasQkvBias());
   list.linear(layer + ".attention.projection", model.hidden, queries, TpSplit::Columns, residual);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Model {
   bool gated = false;          // MLP with three matrices
   bool tiedEmbeddings = true;
   bool bias = true;            // linear layers and norms have biases
+  std::optional<bool> qkvBias; // of query, key and value, where they differ from the others (Qwen2)
   Norm norm = Norm::LayerNorm;
   Position position = Position::Learned;
   Json extra;
@@ -38,6 +40,7 @@ struct Model {
 
   [[nodiscard]] std::int64_t paddedVocab() const { return (vocab + vocabMultiple - 1) / vocabMultiple * vocabMultiple; }
   [[nodiscard]] Family family() const { return norm == Norm::RmsNorm && gated && position == Position::Rotary ? Family::Llama : Family::Gpt; }
+  [[nodiscard]] bool hasQkvBias() const { return qkvBias.value_or(bias); }
   /// 2 x layers + 2: embedding, attention and MLP block of each layer, head.
   [[nodiscard]] int unitCount() const { return 2 * layers + 2; }
   [[nodiscard]] UnitKind unitKind(int unit) const;
@@ -73,7 +76,11 @@ inline constexpr std::string_view kModelFormat = "evenkeel.model/1";
 [[nodiscard]] Model readModel(JsonReader& reader);
 [[nodiscard]] Json toJson(const Model& model);
 
-/// A file of our format or a Hugging Face config.json (GPT-2 and Llama keys).
+/// A Hugging Face config.json: gpt2, gpt_bigcode, llama, mistral, phi3, qwen2, gemma, by any of the names that its keys go by; of a
+/// model with more than text, its text_config. What our model cannot express exactly (experts, further norms, biases of some layers) is
+/// an error that says so.
+[[nodiscard]] Model readHuggingFaceConfig(JsonReader& reader, const std::string& nameIfAbsent);
+/// A file of our format or a Hugging Face config.json.
 [[nodiscard]] Result<Model> loadModel(const std::filesystem::path& file);
 /// What `--model` takes: a file if there is one or the text looks like a path, else a name of the catalogue.
 [[nodiscard]] Result<Model> modelFromArgument(const std::string& argument);

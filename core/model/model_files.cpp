@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models as text: our JSON format, Hugging Face's config.json, and the presets.
+// Models as text: our JSON format, and the presets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,53 +31,6 @@ std::int64_t defaultHeadDim(JsonReader& reader, const Model& model, std::string_
     reader.fail(hiddenKey, fmt::format("is {}, no multiple of {} heads", model.hidden, model.heads), "give head_dim");
   }
   return model.heads > 0 ? std::max<std::int64_t>(1, model.hidden / model.heads) : 1;
-}
-
-Model readHuggingFaceGpt2(JsonReader& reader) {
-  Model model;
-  model.layers = static_cast<int>(reader.integer("n_layer", {1, kMaxLayers}));
-  model.hidden = reader.integer("n_embd", {1, kMaxSize});
-  model.heads = model.kvHeads = static_cast<int>(reader.integer("n_head", {1, kMaxSize}));
-  model.headDim = defaultHeadDim(reader, model, "n_embd");
-  model.ffn = reader.integer("n_inner", {1, kMaxSize}, 4 * model.hidden);
-  model.vocab = reader.integer("vocab_size", {1, kMaxSize});
-  model.context = reader.integer("n_positions", {1, kMaxSequence});
-  model.tiedEmbeddings = reader.boolean("tie_word_embeddings", true);
-  return model;
-}
-
-Model readHuggingFaceLlama(JsonReader& reader) {
-  Model model;
-  model.layers = static_cast<int>(reader.integer("num_hidden_layers", {1, kMaxLayers}));
-  model.hidden = reader.integer("hidden_size", {1, kMaxSize});
-  model.heads = static_cast<int>(reader.integer("num_attention_heads", {1, kMaxSize}));
-  model.kvHeads = static_cast<int>(reader.integer("num_key_value_heads", {1, kMaxSize}, model.heads));
-  model.headDim = reader.has("head_dim") ? reader.integer("head_dim", {1, kMaxSize}) : defaultHeadDim(reader, model, "hidden_size");
-  model.ffn = reader.integer("intermediate_size", {1, kMaxSize});
-  model.vocab = reader.integer("vocab_size", {1, kMaxSize});
-  model.context = reader.integer("max_position_embeddings", {1, kMaxSequence});
-  model.tiedEmbeddings = reader.boolean("tie_word_embeddings", false);
-  model.gated = true;
-  model.bias = false;
-  model.norm = Norm::RmsNorm;
-  model.position = Position::Rotary;
-  checkHeads(reader, model, "num_key_value_heads");
-  return model;
-}
-
-Model readHuggingFace(JsonReader& reader, const std::string& nameIfAbsent) {
-  const std::string type = reader.text("model_type");
-  Model model;
-  if (type == "gpt2") {
-    model = readHuggingFaceGpt2(reader);
-  } else if (type == "llama") {
-    model = readHuggingFaceLlama(reader);
-  } else {
-    reader.fail("model_type", fmt::format("is \"{}\"", type.substr(0, 60)), "expected gpt2 or llama");
-  }
-  model.name = reader.text("_name_or_path", nameIfAbsent);
-  if (model.name.empty()) model.name = nameIfAbsent;
-  return model;
 }
 
 std::vector<Model> readPresets() {
@@ -117,6 +70,7 @@ Model readModel(JsonReader& reader) {
   model.norm = reader.oneOf<Norm>("norm", kNorms, Norm::LayerNorm);
   model.position = reader.oneOf<Position>("position", kPositions, Position::Learned);
   model.bias = reader.boolean("bias", model.norm == Norm::LayerNorm);
+  if (reader.has("qkv_bias")) model.qkvBias = reader.boolean("qkv_bias", model.bias);
   checkHeads(reader, model, "kv_heads");
   model.extra = reader.rest();
   return model;
@@ -138,6 +92,7 @@ Json toJson(const Model& model) {
   json["gated"] = model.gated;
   json["tied_embeddings"] = model.tiedEmbeddings;
   json["bias"] = model.bias;
+  if (model.qkvBias) json["qkv_bias"] = *model.qkvBias;
   json["norm"] = kNorms[model.norm == Norm::LayerNorm ? 0 : 1].first;
   json["position"] = kPositions[model.position == Position::Learned ? 0 : 1].first;
   addUnknownFields(json, model.extra);
@@ -149,8 +104,8 @@ Result<Model> loadModel(const std::filesystem::path& file) {
   if (!json) return std::move(json).error();
   JsonContext context{file.string(), {}};
   JsonReader reader(*json, context);
-  const bool isHuggingFace = reader.has("model_type") && !reader.has("format");
-  Model model = isHuggingFace ? readHuggingFace(reader, file.stem().string()) : readModel(reader);
+  const bool isHuggingFace = (reader.has("model_type") || reader.has("text_config")) && !reader.has("format");
+  Model model = isHuggingFace ? readHuggingFaceConfig(reader, file.stem().string()) : readModel(reader);
   if (context.error) return *std::move(context.error);
   return model;
 }

@@ -30,6 +30,7 @@ Training readTraining(JsonReader& reader) {
   training.zeroStage = static_cast<int>(reader.integer("zero_stage", {0, 2}, 0));
   training.gradientSync = reader.oneOf<GradientSync>("gradient_sync", kSyncs, GradientSync::Block);
   training.attention = reader.oneOf<AttentionKernel>("attention", kKernels, AttentionKernel::Unfused);
+  training.sequenceParallel = reader.boolean("sequence_parallel", false);
   training.extra = reader.rest();
   return training;
 }
@@ -43,6 +44,7 @@ Json toJson(const Training& training) {
   json["zero_stage"] = training.zeroStage;
   json["gradient_sync"] = name(training.gradientSync);
   json["attention"] = name(training.attention);
+  if (training.sequenceParallel) json["sequence_parallel"] = true;
   addUnknownFields(json, training.extra);
   return json;
 }

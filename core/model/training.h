@@ -28,6 +28,7 @@ struct Training {
   int zeroStage = 1;              // 0, 1 or 2: what is sharded over the holders of a block (optimizer state, + gradients)
   GradientSync gradientSync = GradientSync::Block;
   AttentionKernel attention = AttentionKernel::Unfused;
+  bool sequenceParallel = false;  // norms, dropouts and the residual stream are divided over the tp group too
   Json extra;
   bool operator==(const Training&) const = default;
 };

@@ -113,6 +113,9 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
   if (!has(features.attentionKernels, training.attention)) {
     add("training", fmt::format("the runtime has no {} attention kernel yet", name(training.attention)), "plan with the unfused kernel");
   }
+  if (training.sequenceParallel) {
+    add("training", "the runtime has no sequence parallelism yet", "plan without sequence_parallel");
+  }
   for (std::size_t p = 0; p < plan.pipelines.size(); ++p) {
     for (std::size_t s = 0; s < plan.pipelines[p].stages.size(); ++s) {
       const Stage& stage = plan.pipelines[p].stages[s];

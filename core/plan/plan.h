@@ -78,6 +78,7 @@ struct PlanPrediction {
   double samplesPerSecond = 0, tokensPerSecond = 0;
   double mfu = 0;           // model FLOP/s over the sum of the dense peaks of all devices of the cluster
   Seconds lowerBound;       // no valid plan of the problem is reported faster; 0: not known
+  double error = 0;         // fraction that predictions of this kind were off against measurements; 0: not known
   bool operator==(const PlanPrediction&) const = default;
   /// 1 - lowerBound / iteration.
   [[nodiscard]] double gap() const { return lowerBound.value > 0 ? 1.0 - lowerBound / iteration : 1.0; }

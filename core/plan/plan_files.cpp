@@ -100,6 +100,7 @@ PlanPrediction readPrediction(JsonReader reader) {
   predicted.tokensPerSecond = reader.number("tokens_per_s", kTime, 0.0);
   predicted.mfu = reader.number("mfu", {0.0, 1e6}, 0.0);
   predicted.lowerBound = time("lower_bound_ms");
+  predicted.error = reader.number("error", {0.0, 1e3}, 0.0);
   return predicted;
 }
 
@@ -179,6 +180,7 @@ Json predictionJson(const PlanPrediction& predicted) {
   json["mfu"] = rounded(predicted.mfu);
   json["lower_bound_ms"] = ms(predicted.lowerBound);
   json["gap"] = rounded(predicted.gap());
+  if (predicted.error > 0) json["error"] = rounded(predicted.error);
   return json;
 }
 

@@ -6,62 +6,42 @@
 #include "core/profile/op_work.h"
 
 namespace evenkeel {
-namespace {
 
-/// Fitted to V100 measurements per layer: 3.0 / 12.1 % off forward / backward at tp 1 (algorithms.md 3).
-constexpr DeviceClass kAccelerator = {.forwardEfficiency = 0.72,
-                                      .backwardEfficiency = 0.83,
-                                      .bandwidthEfficiency = 0.75,
-                                      .forwardOverhead = fromMicroseconds(20),
-                                      .backwardOverhead = fromMicroseconds(40),
-                                      .optimizerTraffic = 30,  // fp32: 4 reads, 3 writes; the 2-byte weight
-                                      .reserved = {std::int64_t{1} << 30U}};
-
-/// One core, fp32, OpenBLAS, against bench_unit_times on a Xeon with AVX-512 (lowest of 14 runs): units of tiny-gpt at micro-batches of
-/// 4 and 8 within 15 %, but the head's backward 25 % above. Small tensors live in the caches, hence the bandwidth.
-constexpr DeviceClass kCpuCore = {.forwardEfficiency = 0.92,
-                                  .backwardEfficiency = 0.95,
-                                  .bandwidthEfficiency = 0.75,
-                                  .forwardOverhead = fromMicroseconds(12),
-                                  .backwardOverhead = fromMicroseconds(24),
-                                  .optimizerTraffic = 28,  // fp32: weight, gradient, two moments; three written
-                                  .reserved = {std::int64_t{192} << 20U}};
-
-}  // namespace
-
-const DeviceClass& deviceClassOf(const DeviceType& device) {
-  const std::string_view name = device.name;
-  return name.substr(0, name.find('@')) == "cpu" ? kCpuCore : kAccelerator;
-}
-
-Seconds allReduceTime(Bytes size, int members, const LinkSpec& link) {
+Seconds allReduceTime(Bytes size, int members, const LinkSpec& link, const DeviceClass& deviceClass) {
   if (members <= 1) return {};
-  const double steps = 2.0 * (members - 1);
-  return steps / members * (size / link.bandwidth) + steps * link.latency;
+  const CollectiveShare share = deviceClass.collectiveOf(members);
+  // A table was measured between the devices themselves.
+  const BytesPerSecond bandwidth = link.table.empty() ? link.bandwidth * share.bandwidth : link.bandwidthFor(size);
+  return 2.0 * (members - 1) / members * (size / bandwidth) + share.latencies * link.latency;
 }
 
-AnalyticProfile::AnalyticProfile(Model model, Training training) : model_(std::move(model)), training_(std::move(training)) {}
+AnalyticProfile::AnalyticProfile(Model model, Training training, AnalyticOptions options)
+    : model_(std::move(model)), training_(std::move(training)), options_(options) {}
 
 OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64_t samples) const {
   assert(device.has(training_.precision));
   const OpWork work = opWork(model_, training_, op, tp, samples);
-  const DeviceClass& c = deviceClassOf(device);
+  const DeviceClass& c = options_.deviceClass != nullptr ? *options_.deviceClass : deviceClassOf(device);
   const FlopsPerSecond peak = device.peak.at(training_.precision) * device.speed;
   const BytesPerSecond bandwidth = device.memoryBandwidth * (c.bandwidthEfficiency * device.speed);
   const Seconds traffic = work.forwardTraffic / bandwidth;
+  const bool isResidual = op == Op::Dropout1 || op == Op::Dropout2;
+  const Passes passes = options_.dropout && isResidual ? c.residualDropout : c.passes[static_cast<std::size_t>(op)];
 
   OpCost cost;
-  if (work.runs) {
-    cost.forward = work.forward / (peak * c.forwardEfficiency) + traffic + c.forwardOverhead / device.speed;
-    cost.backward =
-        work.backward / (peak * c.backwardEfficiency) + kBackwardTraffic * traffic + c.backwardOverhead / device.speed;
+  if (work.runs || (options_.dropout && work.forwardTraffic > Bytes{})) {
+    cost.forward = work.forward / (peak * c.forwardEfficiency) + passes.forward * traffic + c.forwardOverhead / device.speed;
+    cost.backward = work.backward / (peak * c.backwardEfficiency) + passes.backward * traffic + c.backwardOverhead / device.speed;
   }
-  if (work.forwardReduced.value > 0) cost.forward += allReduceTime(work.forwardReduced, tp, device.intra);
-  if (work.backwardReduced.value > 0) cost.backward += allReduceTime(work.backwardReduced, tp, device.intra);
+  if (work.forwardReduced.value > 0)
+    cost.forward += allReduceTime(work.forwardReduced, tp, device.intra, c) + c.forwardReduceOverhead;
+  if (work.backwardReduced.value > 0)
+    cost.backward += allReduceTime(work.backwardReduced, tp, device.intra, c) + c.backwardReduceOverhead;
   cost.weights = {work.parameters * bytesOf(training_.precision)};
   cost.saved = work.saved;
   cost.input = work.input;
-  cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision)};
+  cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
+                   (training_.sequenceParallel ? tp : 1)};
   cost.transient = work.transient;
   return cost;
 }

@@ -16,6 +16,7 @@ constexpr double kFusedBackward = 2.5;
 /// Sizes in elements on one device of the tp group.
 struct Shapes {
   std::int64_t bytes, tokens, hidden, queries, keys, scores, ffn, vocab;  // keys: those of K alone, as many as of V
+  std::int64_t ownTokens;  // whose norms, dropouts and residual stream the device holds: all, or its part of them
 
   Shapes(const Model& model, const Training& training, int tp, std::int64_t samples)
       : bytes(bytesOf(training.precision)),
@@ -25,9 +26,11 @@ struct Shapes {
         keys(model.kvHeads * model.headDim / std::min(tp, model.kvHeads)),  // KV heads are replicated beyond their number
         scores(std::max<std::int64_t>(1, model.heads / tp) * training.sequenceLength * tokens),
         ffn(model.ffn / tp),
-        vocab(model.paddedVocab() / tp) {}
+        vocab(model.paddedVocab() / tp),
+        ownTokens(training.sequenceParallel ? (tokens + tp - 1) / tp : tokens) {}
 
   [[nodiscard]] Bytes residual() const { return {bytes * tokens * hidden}; }
+  [[nodiscard]] Bytes ownResidual() const { return {bytes * ownTokens * hidden}; }
 };
 
 Bytes of(std::int64_t elements, std::int64_t bytes) { return {elements * bytes}; }
@@ -48,19 +51,19 @@ OpWork matrixProduct(const Shapes& s, std::int64_t in, std::int64_t out, bool bi
 OpWork norm(const Model& model, const Shapes& s) {
   OpWork work;
   work.parameters = s.hidden * (model.norm == Norm::LayerNorm && model.bias ? 2 : 1);
-  work.forwardTraffic = 2 * s.residual();
-  work.saved = work.input = s.residual();
-  work.transient = 2 * s.residual();
+  work.forwardTraffic = 2 * s.ownResidual();
+  work.saved = work.input = s.ownResidual();
+  work.transient = 2 * s.ownResidual();
   return work;
 }
 
 /// Dropout at rate 0 and the residual sum; GPT keeps the mask (the paper's count, and never too little).
 OpWork residualSum(const Shapes& s, bool keepsMask) {
   OpWork work;
-  work.forwardTraffic = 3 * s.residual();
-  work.input = s.residual();
-  work.transient = 2 * s.residual();
-  if (keepsMask) work.saved = of(s.tokens * s.hidden, kMaskBytes);
+  work.forwardTraffic = 3 * s.ownResidual();
+  work.input = s.ownResidual();
+  work.transient = 2 * s.ownResidual();
+  if (keepsMask) work.saved = of(s.ownTokens * s.hidden, kMaskBytes);
   return work;
 }
 
@@ -87,7 +90,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::Embedding:
       work.parameters = s.vocab * s.hidden + (model.position == Position::Learned ? model.context * s.hidden : 0);
       work.forwardTraffic = 4 * s.residual();
-      if (keepsMask) work.saved = of(s.tokens * s.hidden, kMaskBytes);
+      if (keepsMask) work.saved = of(s.ownTokens * s.hidden, kMaskBytes);
       work.input = of(s.tokens, 8);                                         // token numbers
       work.transient = 2 * s.residual() + of(s.vocab * s.hidden, s.bytes);  // the table's gradient before it is added
       work.forwardReduced = reduced;
@@ -96,7 +99,8 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::Norm2:
     case Op::FinalNorm: work = norm(model, s); break;
     case Op::Qkv:
-      work = matrixProduct(s, s.hidden, s.queries + 2 * s.keys, model.bias, s.queries + 2 * s.keys);
+      work = matrixProduct(s, s.hidden, s.queries + 2 * s.keys, model.hasQkvBias(), s.queries + 2 * s.keys);
+      work.saved = work.input = s.ownResidual();
       work.backwardReduced = reduced;
       break;
     case Op::Score:
@@ -114,6 +118,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::AttentionDropout:
       work.runs = false;
       if (fused) break;
+      work.forwardTraffic = of(s.scores, 2 * s.bytes + kMaskBytes);
       work.input = of(s.scores, s.bytes);
       if (keepsMask) work.saved = of(s.scores, kMaskBytes);
       break;
@@ -133,6 +138,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::Fc1: {
       const std::int64_t width = model.gated ? 2 * s.ffn : s.ffn;  // gated: two matrices here, three in all
       work = matrixProduct(s, s.hidden, width, model.bias, width);
+      work.saved = work.input = s.ownResidual();
       work.backwardReduced = reduced;
       break;
     }
@@ -148,6 +154,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       break;
     case Op::Head:
       work = matrixProduct(s, s.hidden, s.vocab, false, 0);
+      work.saved = work.input = s.ownResidual();
       work.backwardReduced = reduced;
       break;
     case Op::Loss:

@@ -12,17 +12,17 @@ namespace evenkeel {
 /// What one op does on one device of a tp group, counted from the shapes; no device enters.
 struct OpWork {
   Flops forward, backward;                // of the matrix products; element-wise work is bound by traffic
-  Bytes forwardTraffic;                   // read and written in forward; backward moves kBackwardTraffic times as much
+  Bytes forwardTraffic;                   // read and written by a forward that passes over its tensors once: DeviceClass::passes
   std::int64_t parameters = 0;            // stored on this device
   Bytes saved, input, transient;          // as in OpCost
   Bytes forwardReduced, backwardReduced;  // all-reduced over the tp group behind the pass; 0 at tp 1
-  bool runs = true;                       // false: nothing is executed (dropout at rate 0)
+  bool runs = true;                       // false: nothing is executed without dropout
 };
-
-inline constexpr double kBackwardTraffic = 2.0;
 
 /// Saved bytes after Korthikanti et al. 2022 (arXiv 2205.05198): at 2-byte numbers and tp 1 those of a GPT layer sum to
 /// s b h (34 + 5 a s / h), dropout masks (1 byte) included. The fused attention kernel keeps nothing of size s^2.
+/// With sequence parallelism s b h (34 / t + 5 a s / (h t)); its all-gathers and reduce-scatters move what the all-reduces moved, so they
+/// stand in the same fields (the gather that the weight gradient needs again overlaps and is left out).
 /// tp and samples at least 1. O(1), cannot fail.
 [[nodiscard]] OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::int64_t samples);
 

@@ -45,7 +45,7 @@ TEST(BadInput, InTheCommandLineIsNamed) {
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--planner-option", "x"}, 2, "expected K=V"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--time-limit", "nan"}, 2, "--time-limit"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--time-limit", "-1"}, 2, "--time-limit"},
-    {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--profile", "p.json"}, 2, "not there yet"},
+    {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--profile", "p.json"}, 2, "p.json"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/nonexistent/plan.json"}, 2, "cannot be written"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/tmp"}, 2, "is a folder"},
   });

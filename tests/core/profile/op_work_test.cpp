@@ -26,6 +26,16 @@ TEST(OpWork, SavesWhatKorthikantiCountsForAGptLayer) {
   EXPECT_EQ(savedOfLayer(model, trainingOf(model), 4, b), s * b * (10 * h + 24 * h / 4 + 5 * a * s / 4));
 }
 
+// Korthikanti et al. 2022, equation 4.
+TEST(OpWork, DividesAllThatALayerSavesWithSequenceParallelism) {
+  const Model model = *modelFromArgument("gpt3-13b");
+  Training training = trainingOf(model);
+  training.sequenceParallel = true;
+  const std::int64_t s = model.context, h = model.hidden, a = model.heads;
+  EXPECT_EQ(savedOfLayer(model, training, 4, 1), s * (34 * h + 5 * a * s) / 4);
+  EXPECT_EQ(savedOfLayer(model, training, 1, 1), savedOfLayer(model, trainingOf(model), 1, 1));
+}
+
 TEST(OpWork, SavesTwiceTheNumbersButTheSameMasksInFp32) {
   const Model model = *modelFromArgument("gpt3-13b");
   const std::int64_t s = model.context, h = model.hidden, a = model.heads;
