@@ -10,6 +10,7 @@
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
+#include "core/search/metis/original_json.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -17,13 +18,16 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events;
+  std::string planner = "eth", out, events, metisCase;
   bool asJson = false;
 };
 
 Result<Plan> findPlan(const Arguments& arguments) {
   if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
   if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
+  for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
+    if (value->empty()) return invalidInput(name, "is required");
+  }
   auto problem = problemFrom(arguments.problem);
   if (!problem) return std::move(problem).error();
   const auto planner = plannerNamed(arguments.planner);
@@ -47,7 +51,41 @@ Result<Plan> findPlan(const Arguments& arguments) {
   return plan;
 }
 
+/// Public Metis on a recorded case, to test that our account of it is right.
+Result<Json> replayMetis(const Arguments& arguments) {
+  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
+  const auto options = plannerOptionsFrom(arguments.search);
+  if (!options) return options.error();
+  const auto exact = options->find("exact");
+  if (arguments.planner != "metis" || exact == options->end() || exact->second != "true")
+    return invalidInput("--metis-case", "is for one planner only", "add --planner metis --planner-option exact=true");
+  if (arguments.problem.profile.empty())
+    return invalidInput("--profile", "is missing", "name the folder of the case's DeviceType.<T>_tp<t>_bs<b>.json");
+  const auto given = metis::loadOriginalCase(arguments.metisCase, arguments.problem.profile);
+  if (!given) return given.error();
+  std::stop_source stop;
+  const InterruptWatch watch([&](int) { stop.request_stop(); });
+  const auto plans = metis::searchAsOriginal(*given, stop.get_token());
+  if (plans.empty()) return infeasible("metis", "the original finds no plan for this case");
+  return metis::documentOf(*given, plans);
+}
+
+int runMetisCase(const Arguments& arguments) {
+  const auto document = replayMetis(arguments);
+  if (!document) return report(document.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(*document)); !written) return report(written.error());
+  }
+  if (arguments.asJson) {
+    printJson(*document);
+    return kOk;
+  }
+  for (const Json& line : document->at("search").at("original").at("ranked")) fmt::print("{}\n", line.get<std::string>());
+  return kOk;
+}
+
 int run(const Arguments& arguments) {
+  if (!arguments.metisCase.empty()) return runMetisCase(arguments);
   const auto plan = findPlan(arguments);
   if (!plan) return report(plan.error());
   if (!arguments.out.empty()) {
@@ -68,10 +106,13 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("plan", "Find a plan: pipelines, stages, layers, micro-batches for a model on a cluster");
   auto arguments = std::make_shared<Arguments>();
   addProblemOptions(*command, arguments->problem);
+  for (const char* const name : {"--cluster", "--model"}) command->get_option(name)->required(false);  // a recorded case has its own
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ", ") + planner.name;
   command->add_option("--planner", arguments->planner, "One of: " + names + " (default eth)");
   addSearchOptions(*command, arguments->search);
+  command->add_option("--metis-case", arguments->metisCase,
+                      "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
   command->add_flag("--json", arguments->asJson, "The plan as one JSON document on stdout");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/search/best_type/best_type.h"
 #include "core/search/eth/eth.h"
 #include "core/search/metis/metis.h"
 #include "core/search/optimal/optimal.h"
@@ -13,7 +14,7 @@
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(), optimalPlanner(), metisPlanner(), uniformPlanner()};
+  static const std::vector<Planner> all = {ethPlanner(), optimalPlanner(), metisPlanner(), uniformPlanner(), bestTypePlanner()};
   return all;
 }
 

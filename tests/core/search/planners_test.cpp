@@ -37,7 +37,7 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
   const auto unknown = plannerNamed("magic");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, uniform"));
+  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, uniform, best-type"));
 }
 
 /// Metis tries each of its many plans alone, in one thread: two nodes say as much of it.
@@ -46,8 +46,12 @@ const char* severalNodesFor(std::string_view planner) {
 }
 
 class EachPlanner : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "optimal", "metis"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "optimal", "metis", "best-type"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 // Public Metis: global batch 100 over 8 GPUs trained 80; Megatron-LM #1304: 30 layers on 4 stages, 28 built (field-faults).
 TEST_P(EachPlanner, LosesNoSampleAndNoLayerWhereNothingDivides) {
@@ -251,6 +255,15 @@ TEST(Eth, KeepsToTheNumberOfPipelinesThatItIsGiven) {
   const auto plan = planWith("eth", problemOf(kDemo, "tiny-gpt", 24), {.options = {{"pipelines", "1"}}});
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->pipelines.size(), 1U);
+}
+
+TEST(BestType, UsesOneTypeAndIsNeverFasterThanThePlannerThatMayUseAll) {
+  const Problem problem = problemOf("1x4:A100-80-SXM,1x4:V100-32-SXM2", "gpt3-1.3b", 64);
+  const auto alone = planWith("best-type", problem), fast = planWith("eth", problemOf("1x4:A100-80-SXM", "gpt3-1.3b", 64));
+  ASSERT_TRUE(alone && fast);
+  EXPECT_EQ(alone->predicted->iteration, fast->predicted->iteration) << "the A100s are the better half";
+  EXPECT_EQ(alone->idleDevices().size(), 4U);
+  for (const DeviceId device : alone->usedDevices()) EXPECT_EQ(problem.cluster.typeOf(device).name, "A100-80-SXM");
 }
 
 TEST(Uniform, KeepsToTheDegreesThatItIsGiven) {

@@ -6,7 +6,7 @@
 #include "core/base/csv.h"
 #include "core/base/words.h"
 #include "core/search/metis/balance.h"
-#include "core/search/metis/original.h"
+#include "core/search/metis/original_json.h"
 #include "tests/support/program.h"
 #include "tests/support/reference_data.h"
 
@@ -136,6 +136,9 @@ TEST_P(RecordedCase, HasEveryPlanInOrderAndEveryCostToTheLastBit) {
   }
   const OriginalPlan& best = plans[cheapest(plans)];
   EXPECT_EQ(best.total, about["metis_top1"]["cost"].get<double>());
+  const Json original = documentOf(*given, plans)["search"]["original"];
+  EXPECT_EQ(original["cost_ms"], about["metis_top1"]["cost"]);
+  EXPECT_EQ(original["ranked"], about["ranked_top20"]) << "line by line as the original prints them";
 }
 
 TEST(OriginalCaseFiles, AreRefusedWithFileAndPlace) {
