@@ -34,7 +34,7 @@ void SearchProgress::event(std::string_view kind, Json fields) {
 }
 
 void SearchProgress::show(bool isMilestone) {
-  std::string line = fmt::format("{:<8} {:>8}", planner_, shortTime(elapsed()));
+  std::string line = fmt::format("{:<10} {:>8}", planner_, shortTime(elapsed()));
   if (best_) line += fmt::format("  best {}", shortTime(best_->value));
   if (bound_ && best_) line += fmt::format("  bound {}  gap {:.1f} %", shortTime(bound_->value), 100 * (1 - *bound_ / *best_));
   if (counters_.evaluated > 0) line += fmt::format("  {} evaluated", shortCount(static_cast<double>(counters_.evaluated)));
