@@ -28,6 +28,10 @@ CostModel::CostModel(const Cluster& cluster, const Model& model, const Training&
       kinds_.push_back(std::move(kind));
     }
   }
+  for (std::size_t kind = 0; kind < parameters_.size(); ++kind) {
+    for (int tp = 1; tp <= kKnownTps; ++tp)
+      parameters_[kind][static_cast<std::size_t>(tp)] = countParameters(static_cast<UnitKind>(kind), tp);
+  }
 }
 
 int CostModel::kindOf(DeviceId device) const {
@@ -74,6 +78,10 @@ const OpCosts& CostModel::opCosts(int kind, int tp, std::int64_t samples) const 
 }
 
 std::int64_t CostModel::parameters(UnitKind kind, int tp) const {
+  return tp <= kKnownTps ? parameters_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tp)] : countParameters(kind, tp);
+}
+
+std::int64_t CostModel::countParameters(UnitKind kind, int tp) const {
   std::int64_t sum = 0;
   for (const Op op : opsOf(kind)) sum += opWork(model_, training_, op, tp, 1).parameters;
   return sum;

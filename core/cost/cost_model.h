@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -59,6 +60,7 @@ class CostModel {
     DeviceTraits traits;
   };
   [[nodiscard]] OpCosts computeCosts(int kind, int tp, std::int64_t samples) const;
+  [[nodiscard]] std::int64_t countParameters(UnitKind kind, int tp) const;
 
   const Cluster& cluster_;
   const Model& model_;
@@ -67,6 +69,8 @@ class CostModel {
   const RuntimeTraits& runtime_;
   std::vector<Kind> kinds_;
   std::vector<std::vector<int>> kindOfDevice_;  // by node, index
+  static constexpr int kKnownTps = 16;          // of most plans; others are counted when they are asked for
+  std::array<std::array<std::int64_t, kKnownTps + 1>, 4> parameters_{};  // by UnitKind, tp
 
   mutable std::shared_mutex costsMutex_, linksMutex_;
   mutable std::map<std::tuple<int, int, std::int64_t>, OpCosts> costs_;

@@ -95,20 +95,35 @@ void addSend(const CostModel& model, const Pipeline& pipeline, std::size_t stage
 }  // namespace
 
 std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
-  std::vector<OpSet> recomputed(static_cast<std::size_t>(stage.units.size()));
-  for (const Recompute& recompute : stage.recompute) {
-    for (int unit = recompute.units.first; unit < recompute.units.last; ++unit) {
-      for (const Op op : recompute.ops)
-        recomputed[static_cast<std::size_t>(unit - stage.units.first)].set(static_cast<std::size_t>(op));
-    }
-  }
   std::vector<UnitGroup> groups;
-  for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
+  const auto add = [&](int unit, OpSet ops, int count) {
+    if (count == 0) return;
     const UnitKind kind = model.unitKind(unit);
-    const OpSet ops = recomputed[static_cast<std::size_t>(unit - stage.units.first)];
     const auto found = std::ranges::find_if(groups, [&](const UnitGroup& g) { return g.kind == kind && g.recomputed == ops; });
-    if (found == groups.end()) groups.push_back({kind, ops, 1});
-    else ++found->count;
+    if (found == groups.end()) groups.push_back({kind, ops, count});
+    else found->count += count;
+  };
+  std::vector<int> cuts = {stage.units.first, stage.units.last};
+  for (const Recompute& recompute : stage.recompute) cuts.insert(cuts.end(), {recompute.units.first, recompute.units.last});
+  std::ranges::sort(cuts);
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+    int unit = cuts[c];
+    const int end = cuts[c + 1];
+    if (unit == end) continue;
+    OpSet ops;
+    for (const Recompute& recompute : stage.recompute) {
+      if (unit < recompute.units.first || unit >= recompute.units.last) continue;
+      for (const Op op : recompute.ops) ops.set(static_cast<std::size_t>(op));
+    }
+    if (unit == 0) add(unit++, ops, 1);
+    // Blocks of two kinds in turn, up to the head.
+    const int blocks = std::min(end, model.unitCount() - 1) - unit;
+    if (blocks > 0) {
+      add(unit, ops, (blocks + 1) / 2);
+      if (blocks > 1) add(unit + 1, ops, blocks / 2);
+      unit += blocks;
+    }
+    if (unit < end) add(unit, ops, 1);
   }
   return groups;
 }

@@ -15,7 +15,8 @@ struct UnitGroup {
   int count = 0;
 };
 
-/// The units of a stage, equal ones together, in the order of their first unit. The shape must be valid. O(units).
+/// The units of a stage, equal ones together, in the order of their first unit. The shape must be valid. O(ranges of
+/// recomputation).
 [[nodiscard]] std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage);
 
 /// Samples of each replica when `samples` of a micro-batch arrive: the stage's shares, scaled down for a smaller last micro-batch
