@@ -44,10 +44,6 @@ void relaxMixed(double* out, const double* in, const double* less, std::size_t c
   }
 }
 
-/// Of (min(q, M) - 1) / (M - 1), the most over all M >= least.
-double forwardsAhead(int stages, int least) {
-  return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
-}
 
 }  // namespace
 
@@ -138,8 +134,16 @@ double PriceSearch::syncOf(const Path& path) const {
   return longest;
 }
 
-double PriceSearch::addedCost(std::size_t option, double perShare) const {
-  return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
+double PriceSearch::addedCost(std::size_t option, double perShare, double forgiven) const {
+  return (measure_ == Measure::ClosedForm ? 1.0 : 2.0 - forgiven) * options_.send(option) + perShare * prices_[option];
+}
+
+/// Forwards of a stage that are over before its first backward, but for the first one, for each further micro-batch: the most of
+/// (min(q, M) - 1) / (x - 1) over the node's x, where a last micro-batch may be a part (x > M - 1). < 0: closed form.
+double PriceSearch::aheadOf(int stages, const Node& node) const {
+  if (measure_ == Measure::ClosedForm) return -1.0;
+  const int least = ask_.ragged ? node.least - 1 : node.least;
+  return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
 }
 
 /// So many units of the part keep within the node's pace and sync; `ahead` < 0: closed form.
@@ -157,7 +161,7 @@ void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double a
   const auto& times = options_.times(inFlight);
   std::array<std::size_t, 3> longest{};
   for (const std::size_t o : active_) {
-    const double added = addedCost(o, perShare);
+    const double added = addedCost(o, perShare, forgiven);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
       // Little changes from row to row.
       std::size_t& count = counts_[o][part];
@@ -243,11 +247,10 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
       best.path = alone;
     }
   }
-  const auto aheadOf = [&](int stages) { return measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least); };
-  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_), perShare, forgiven);
+  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_, node), perShare, forgiven);
   relaxBefore();
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages), perShare, forgiven);
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages, node), perShare, forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -294,14 +297,14 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
     }
     assert(count > 0);
     const auto& times = options_.times(std::min(left, node.least));
-    const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
+    const double ahead = aheadOf(left, node);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;
     for (std::size_t o = 0; o < prices_.size(); ++o) {
       if (prices_[o] == kNever) continue;
       const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
       if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
-      double cost = of[count - 1] + addedCost(o, perShare);
+      double cost = of[count - 1] + addedCost(o, perShare, forgiven);
       if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
       if (cost < least) {
         least = cost;

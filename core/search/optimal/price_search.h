@@ -43,7 +43,7 @@ struct Ask {
   std::vector<double> prices;  // of a device, by resource; finite and >= 0
   /// Measure::Schedule: how a smaller last micro-batch is counted. Where it is the part r
   /// of a full one, T is at least that without it, and at least that with a full one less
-  /// (1 - r) (t_i + backwards of the stages before i): less by at most w^2 t_i + (1 - w)^2 (those backwards), for any w in [0, 1].
+  /// (1 - r) (backwards of the stages before i, with their sends): of the two at most w^2 pace + (1 - w)^2 (those) is lost, any w.
   /// `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
   bool ragged = false, partsShrink = false;
 };
@@ -112,7 +112,8 @@ class PriceSearch {
   void relaxBefore();
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
-  [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
+  [[nodiscard]] double addedCost(std::size_t option, double perShare, double forgiven) const;
+  [[nodiscard]] double aheadOf(int stages, const Node& node) const;
   [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
                               const Node& node, double ahead) const;
   void setAsk(const Ask& ask);
