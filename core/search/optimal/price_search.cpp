@@ -478,9 +478,9 @@ void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int mi
           if (amounts[r] > 0) prices_[o] += weights[r] / sum * resources_[r].usedBy(options[o]) * dps[o] / amounts[r];
         }
       }
-      // The amounts decide; the fill only between paths that are about as good.
-      const Shortest found = shortest(node, kFitDevices * count * pace);
-      if (found.path.empty() || found.share > 1 + 1e-9 + kFitSlack) return Path{};
+      // At first the least fill; where that takes too much, the amounts decide, and the fill between paths that are about as good.
+      const Shortest found = shortest(node, step == 0 ? 0.0 : kFitDevices * count * pace);
+      if (found.path.empty() || (step > 0 && found.share > 1 + 1e-9 + kFitSlack)) return Path{};
       std::vector<int> used(amounts.size(), 0);
       for (const PathStage& stage : found.path) {
         for (std::size_t r = 0; r < amounts.size(); ++r) used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
@@ -489,7 +489,7 @@ void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int mi
       for (std::size_t r = 0; r < amounts.size(); ++r) {
         if (amounts[r] == 0) continue;
         fits = fits && used[r] <= amounts[r];
-        weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
+        if (step > 0) weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
       }
       onPath(found.path, count);
       if (fits) return found.path;
