@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints how fast planner `optimal` finds and proves plans of the four clusters of issue 5, in CPU time of the process (so that
-// other processes do not disturb it): bench_search [case ...]. Global batch 1024, sequence 2048. Targets stand beside the figures.
+// other processes do not disturb it): bench_search [case ...], or
+// bench_search cancel TIMES. Global batch 1024, sequence 2048. Targets stand beside the figures.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "core/profile/analytic_profile.h"
@@ -83,9 +87,40 @@ void run(const Case& c) {
              100 * plan->predicted->gap(), watch.now(), usage.ru_maxrss / 1024);
 }
 
+/// How long the planner takes to return after a request to stop, at random moments of the largest case.
+void measureCancelling(int times) {
+  const Case& c = kCases[3];
+  Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
+  problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 1024, .precision = Precision::Fp16}, problem.cluster,
+                                     problem.model);
+  const AnalyticProfile profile(problem.model, problem.training);
+  double longest = 0;
+  for (int i = 0; i < times; ++i) {
+    std::stop_source source;
+    double requested = 0;
+    std::jthread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50 + i * 12000 / times));
+      requested = cpuSeconds();
+      source.request_stop();
+    });
+    SearchObserver nobody;
+    const auto plan = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, nobody, source.get_token());
+    const double ended = cpuSeconds();
+    stopper.join();
+    longest = std::max(longest, ended - requested);
+    fmt::print("  stopped after {} ms, returned {:.0f} ms later ({})\n", 50 + i * 12000 / times, 1e3 * (ended - requested),
+               plan ? "a plan" : plan.error().what);
+  }
+  fmt::print("longest: {:.0f} ms of CPU time (target 50 ms)\n", 1e3 * longest);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "cancel") {
+    measureCancelling(std::atoi(argv[2]));
+    return 0;
+  }
   for (int i = 0; i < 4; ++i) {
     bool isWanted = argc == 1;
     for (int a = 1; a < argc; ++a) isWanted = isWanted || std::atoi(argv[a]) == i + 1;

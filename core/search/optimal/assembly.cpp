@@ -68,8 +68,7 @@ std::vector<Load> balanced(std::span<const Column> columns, const Packed& packed
 }
 
 std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                             std::span<const Column> columns, std::span<const Load> loads,
-                             Neighbours neighbours) {
+                             std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours) {
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;
   for (std::size_t p = 0; p < loads.size(); ++p) {

@@ -23,6 +23,7 @@ constexpr int kMostHolderRounds = 12;
 constexpr std::int64_t kMostPaths = 3000;
 /// Up to so many pipelines each is fitted into its devices.
 constexpr double kFewPipelines = 8;
+constexpr int kMostTinyMicroBatch = 8;
 constexpr int kFitRounds = 3, kFitsARound = 12, kMostParts = 3;
 
 /// Prices part of the way from `from` to those that the packing asks: the latter alone jump.
@@ -77,7 +78,8 @@ void ColumnSearch::addColumn(Pool& pool, const PriceSearch& search, const Path& 
 
 void ColumnSearch::chooseHolders() {
   for (int round = 0; round < kMostHolderRounds && !session_.stopped(); ++round) {
-    PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(), {});
+    PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(),
+                       {});
     Pool pool;
     const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
     search.sketch({.prices = prices_}, onPath);
@@ -85,7 +87,12 @@ void ColumnSearch::chooseHolders() {
     for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
       relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
       if (!relaxed) break;
-      if (again == 0 && session_.incumbent().empty()) maker_.plansFrom(pool.columns, holders_, relaxed->time);
+      if (again == 0 && session_.incumbent().empty() && maker_.plansFrom(pool.columns, holders_, relaxed->time) == 0) {
+        // What sketches find need not fit: one pipeline on everything does.
+        search.fit(
+            space_.amounts(), space_.batch(), 1, space_.limits().mostDp, [this] { return session_.stopped(); }, onPath);
+        maker_.plansFrom(pool.columns, holders_, relaxed->time);
+      }
       search.sketch(between({.prices = prices_}, relaxed->packing, space_.amounts(), 0.5), onPath);
     }
     double pipelines = 2 * holders_;
@@ -106,7 +113,7 @@ void ColumnSearch::chooseHolders() {
   }
 }
 
-void ColumnSearch::improve(Aim aim, int mostRounds) { improveOnce(aim, mostRounds); }
+void ColumnSearch::improve(Aim aim, int mostRounds) { static_cast<void>(improveOnce(aim, mostRounds)); }
 
 std::size_t ColumnSearch::improveOnce(Aim aim, int mostRounds) {
   PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(),
@@ -167,6 +174,10 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
       microBatches.insert(pool.columns[column].microBatch);
     }
   }
+  if (space_.isTiny()) {
+    for (int microBatch = 1; microBatch <= std::min<std::int64_t>(batch, kMostTinyMicroBatch); ++microBatch)
+      microBatches.insert(microBatch);
+  }
   if (pipelines > kFewPipelines) return;
   const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
   const auto stopped = [this] { return session_.stopped(); };
@@ -176,7 +187,8 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     const std::int64_t samples = (batch + parts - 1) / parts;
     // So many pipelines shard their state further.
     const int before = std::exchange(holders_, std::max(holders_, parts));
-    PriceSearch further(space_.options(holders_), space_.resources(), Measure::ClosedForm, batch, space_.deviceCount(), ratesOf(aim));
+    PriceSearch further(space_.options(holders_), space_.resources(), Measure::ClosedForm, batch, space_.deviceCount(),
+                        ratesOf(aim));
     for (const int microBatch : microBatches) {
       if (microBatch > samples) continue;
       search.fit(room, samples, microBatch, space_.limits().mostDp, stopped, onPath);

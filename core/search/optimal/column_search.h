@@ -39,7 +39,8 @@ class ColumnSearch {
   /// How many pipelines the best packing has.
   std::size_t findPrices(PriceSearch& search, Pool& pool, int mostRounds);
   std::size_t improveOnce(Aim aim, int mostRounds);
-  /// With few pipelines fractions of columns say little: pipelines for equal parts of the devices, and for what columns leave over.
+  /// With few pipelines fractions of columns say little: pipelines for equal parts of the devices, and for what columns leave
+  /// over.
   void fitFew(PriceSearch& search, Pool& pool, Aim aim);
   void fitRest(PriceSearch& search, Pool& pool, const RelaxedTime& relaxed, const std::set<int>& microBatches);
 

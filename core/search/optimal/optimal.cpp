@@ -96,11 +96,9 @@ class OptimalSearch {
   }
 
   [[nodiscard]] PriceSearch::Limits limits(double tolerance, double enough) const {
-    return {.tolerance = tolerance,
-            .enough = enough,
-            .atLeast = 0,
-            .mostPaths = kMostPaths,
-            .stopped = [this] { return session_.stopped(); }};
+    return {.tolerance = tolerance, .enough = enough, .atLeast = 0, .mostPaths = kMostPaths, .stopped = [this] {
+              return session_.stopped();
+            }};
   }
 
   void proveClosedForm() {
@@ -109,8 +107,8 @@ class OptimalSearch {
     closedFormBound_ = search.run({.prices = columns_.prices()}, limits(kClosedFormTolerance, maker_.closedForm()), {}).bound;
   }
 
-  /// No plan is reported faster: the least time of a schedule that does what the prices ask, and the optimizer. Of the sync only what
-  /// a ring inside a node could take, which is left out.
+  /// No plan is reported faster: the least time of a schedule that does what the prices ask, and the optimizer. Of the sync only
+  /// what a ring inside a node could take, which is left out.
   void prove() {
     const StageOptions options = space_.boundOptions();
     PriceSearch search(options, space_.resources(), Measure::Schedule, space_.batch(), space_.deviceCount(),
@@ -155,9 +153,10 @@ Planner optimalPlanner() {
   return {.name = "optimal",
           .summary = "ours: priced pipelines packed into the cluster, with a bound on how far from the best the plan can be",
           .options = {},
-          .deviations = {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
-                         "the bound of the reported number of every valid plan",
-                         "up to 64 devices the plans of uniform and eth are candidates too"},
+          .deviations =
+              {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
+               "the bound of the reported number of every valid plan",
+               "up to 64 devices the plans of uniform and eth are candidates too"},
           .plan = optimal::plan};
 }
 

@@ -20,7 +20,8 @@ void tryOtherDevices(SearchSession& session, const Limits& limits) {
   };
   const auto devicesOf = [](std::vector<Pipeline>& of, const Group& group) {
     Stage& stage = of[group.pipeline].stages[group.stage];
-    return std::span(stage.devices).subspan(static_cast<std::size_t>(group.replica * stage.tp), static_cast<std::size_t>(stage.tp));
+    return std::span(stage.devices)
+        .subspan(static_cast<std::size_t>(group.replica * stage.tp), static_cast<std::size_t>(stage.tp));
   };
   for (int round = 0; round < kMostRounds && !session.stopped() && !session.incumbent().empty(); ++round) {
     std::vector<Pipeline> now = session.incumbent();

@@ -6,8 +6,8 @@
 
 namespace evenkeel::optimal {
 
-/// For unlike nodes: exchanges the devices of two tp groups of the incumbent, or those of one for idle ones, as long as the reported
-/// number falls.
+/// For unlike nodes: exchanges the devices of two tp groups of the incumbent, or those of one for idle ones, as long as the
+/// reported number falls.
 void tryOtherDevices(SearchSession& session, const Limits& limits);
 
 }  // namespace evenkeel::optimal

@@ -34,7 +34,10 @@ std::size_t PlanMaker::plansFrom(std::span<const Column> columns, int holders, d
   if (packed) all.push_back(*packed);
   for (Packed& copies : copiesOfOne(columns, holders)) all.push_back(std::move(copies));
   std::vector<std::vector<Pipeline>> candidates;
-  for (const Packed& one : all) addPlans(columns, one, candidates);
+  for (const Packed& one : all) {
+    if (session_.stopped()) break;
+    addPlans(columns, one, candidates);
+  }
   session_.consider(
       candidates.size(), [&](std::size_t i) { return candidates[i]; }, "optimal: packed columns");
   if (!packed) return 0;
@@ -45,8 +48,9 @@ std::size_t PlanMaker::plansFrom(std::span<const Column> columns, int holders, d
 
 std::vector<Packed> PlanMaker::copiesOfOne(std::span<const Column> columns, int holders) {
   const StageOptions& options = space_.options(holders);
-  const std::vector<double> rates = syncRates(
-      space_.model(), Purpose::Plan, space_.model().cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, kMaxDevices);
+  const std::vector<double> rates =
+      syncRates(space_.model(), Purpose::Plan, space_.model().cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes,
+                kMaxDevices);
   std::vector<Packed> best;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     const Column& column = columns[j];
@@ -106,7 +110,8 @@ void PlanMaker::addPlans(std::span<const Column> columns, const Packed& packed, 
 void PlanMaker::noteClosedForm(const std::vector<Pipeline>& pipelines) {
   if (worstLack(space_.model(), pipelines)) return;
   Seconds slowest;
-  for (const Pipeline& pipeline : pipelines) slowest = std::max(slowest, evenkeel::closedForm(pipelineTimes(space_.model(), pipeline)));
+  for (const Pipeline& pipeline : pipelines)
+    slowest = std::max(slowest, evenkeel::closedForm(pipelineTimes(space_.model(), pipeline)));
   closedForm_ = std::min(closedForm_, slowest.value);
 }
 

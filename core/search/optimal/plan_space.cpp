@@ -2,12 +2,15 @@
 #include "core/search/optimal/plan_space.h"
 
 #include <algorithm>
+#include <set>
 
 namespace evenkeel::optimal {
 namespace {
 
 /// Samples of a replica for which the bound knows the exact time; beyond, classes that grow by an eighth.
 constexpr std::int64_t kExactSamples = 8;
+/// Where there is time for it, every number of samples up to here is planned with.
+constexpr int kAllSamples = 16;
 
 std::vector<std::pair<std::int64_t, std::int64_t>> sampleClasses(std::int64_t batch) {
   std::vector<std::pair<std::int64_t, std::int64_t>> classes;
@@ -36,7 +39,12 @@ StageOptions::Space PlanSpace::space(Purpose purpose, int holders) const {
                             .samples = {},
                             .holders = isSharded() ? holders : 1,
                             .mayRecompute = limits_.recompute || purpose == Purpose::Bound};
-  for (const int samples : microBatchChoices(batch())) space.samples.emplace_back(samples, samples);
+  std::set<int> choices;
+  for (const int samples : microBatchChoices(batch())) choices.insert(samples);
+  if (isTiny()) {
+    for (int samples = 1; samples <= std::min<std::int64_t>(batch(), kAllSamples); ++samples) choices.insert(samples);
+  }
+  for (const int samples : choices) space.samples.emplace_back(samples, samples);
   return space;
 }
 

@@ -24,6 +24,9 @@ class PlanSpace {
   [[nodiscard]] const std::vector<int>& amounts() const { return amounts_; }  // of the resources
   [[nodiscard]] int deviceCount() const { return static_cast<int>(limits_.devices.size()); }
 
+  /// So few devices that there is time to try nearly everything.
+  [[nodiscard]] bool isTiny() const { return deviceCount() <= 8; }
+
   /// Of stages whose state is sharded over so many holders, made once. All lists of options are in the same order.
   [[nodiscard]] const StageOptions& options(int holders);
   /// For a bound of the closed form within what is planned: these tp and micro-batches; state sharded as far as it ever could be.

@@ -44,7 +44,6 @@ void relaxMixed(double* out, const double* in, const double* less, std::size_t c
   }
 }
 
-
 }  // namespace
 
 PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches) {
@@ -250,7 +249,8 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_, node), perShare, forgiven);
   relaxBefore();
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages, node), perShare, forgiven);
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages, node), perShare,
+          forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -345,7 +345,7 @@ void PriceSearch::offer(const Shortest& found, const Node& node) {
 }
 
 /// The bound of a node: the multiplier of the number of micro-batches is sought by a few steps; each of them is a bound.
-void PriceSearch::evaluate(Node& node, double enough) {
+void PriceSearch::evaluate(Node& node, double enough, const std::function<bool()>& stopped) {
   node.evaluated = true;
   double best = -kNever;
   // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
@@ -378,24 +378,24 @@ void PriceSearch::evaluate(Node& node, double enough) {
   };
   const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
-  if (node.bound >= enough) return;
+  if (node.bound >= enough || stopped()) return;
   if (late > 0 && node.least <= kFewMicroBatches) {
     static_cast<void>(tryAt(1.0, kShallowPart));
-    if (node.bound >= enough) return;
+    if (node.bound >= enough || stopped()) return;
   }
   if (share < least && share > 0) {
     double low = 0, high = 1;
-    for (int step = 0; step < 4 && node.bound < enough; ++step) {
+    for (int step = 0; step < 4 && node.bound < enough && !stopped(); ++step) {
       const double theta = (low + high) / 2;
       (tryAt(theta) > least ? low : high) = theta;
     }
   } else if (share > node.most && !isOpen) {
     double low = 1, high = 2;
-    while (high < kMostTheta && node.bound < enough && (share = tryAt(high)) > node.most) {
+    while (high < kMostTheta && node.bound < enough && !stopped() && (share = tryAt(high)) > node.most) {
       low = high;
       high *= 4;
     }
-    for (int step = 0; step < 3 && node.bound < enough; ++step) {
+    for (int step = 0; step < 3 && node.bound < enough && !stopped(); ++step) {
       const double theta = (low + high) / 2;
       (tryAt(theta) > node.most ? low : high) = theta;
     }
@@ -433,7 +433,8 @@ void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
   const double least = leastPace();
   double cheapest = kNever;
   for (double pace = least; least < kNever && pace < least * 1e6; pace *= kSketchSteps) {
-    const Node node{.pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
+    const Node node{
+        .pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
     const Shortest found = shortest(node, pace);
     offer(found, node);
     if (found.path.empty()) continue;
@@ -478,12 +479,14 @@ void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int mi
           if (amounts[r] > 0) prices_[o] += weights[r] / sum * resources_[r].usedBy(options[o]) * dps[o] / amounts[r];
         }
       }
-      // At first the least fill; where that takes too much, the amounts decide, and the fill between paths that are about as good.
+      // At first the least fill; where that takes too much, the amounts decide, and the fill between paths that are about as
+      // good.
       const Shortest found = shortest(node, step == 0 ? 0.0 : kFitDevices * count * pace);
       if (found.path.empty() || (step > 0 && found.share > 1 + 1e-9 + kFitSlack)) return Path{};
       std::vector<int> used(amounts.size(), 0);
       for (const PathStage& stage : found.path) {
-        for (std::size_t r = 0; r < amounts.size(); ++r) used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
+        for (std::size_t r = 0; r < amounts.size(); ++r)
+          used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
       }
       bool fits = true;
       for (std::size_t r = 0; r < amounts.size(); ++r) {
@@ -527,7 +530,12 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
         const bool isLast = least >= kManyMicroBatches;
         const int end = isLast ? most : std::min(most, 2 * least - 1);
         // Every pipeline fills at least one pace.
-        open.push({.pace = pace, .mostPace = 2 * pace, .least = least, .most = end, .mostSync = kNever, .bound = least * pace * kRoundingMargin});
+        open.push({.pace = pace,
+                   .mostPace = 2 * pace,
+                   .least = least,
+                   .most = end,
+                   .mostSync = kNever,
+                   .bound = least * pace * kRoundingMargin});
         if (isLast) break;
       }
     }
@@ -542,7 +550,7 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     Node node = open.top();
     open.pop();
     if (!node.evaluated) {
-      evaluate(node, target);
+      evaluate(node, target, limits.stopped);
       open.push(node);
       continue;
     }
@@ -550,7 +558,9 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
     const bool oneSync = node.syncSlack <= kSameSync * node.bound;
     if (oneCount && onePace && oneSync) {
-      if (getenv("OPT_LEAF") && node.bound < closed) fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most, node.sync, node.mostSync, node.bound);
+      if (getenv("OPT_LEAF") && node.bound < closed)
+        fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most,
+                node.sync, node.mostSync, node.bound);
       closed = std::min(closed, node.bound);
       continue;
     }
