@@ -71,7 +71,7 @@ class OptimalSearch {
     if (isGapReached()) return kGapReached;
     session_.phase("polish");
     polish(session_);
-    if (isFew && space_.model().cluster().nodes.size() > 1) {
+    if (isFew) {
       tryOtherDevices(session_, space_.limits());
       polish(session_);
     }

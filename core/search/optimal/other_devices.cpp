@@ -9,6 +9,7 @@ namespace evenkeel::optimal {
 namespace {
 
 constexpr int kMostRounds = 8;
+constexpr std::size_t kMostSplits = 4000;
 
 }  // namespace
 
@@ -49,15 +50,43 @@ void tryOtherDevices(SearchSession& session, const Limits& limits) {
         moves.emplace_back(groups[a], std::vector<DeviceId>(devices.begin(), devices.begin() + std::ssize(first)));
       }
     }
+    // A stage without replicas handing some of its units to idle devices in front of it or behind it.
+    struct Split {
+      Group group;
+      int cut;
+      bool isFront;
+      std::vector<DeviceId> devices;
+    };
+    std::vector<Split> splits;
+    for (const Group& group : groups) {
+      const Stage& stage = now[group.pipeline].stages[group.stage];
+      if (stage.dp > 1 || !stage.recompute.empty()) continue;
+      for (const auto& [where, devices] : idle) {
+        if (std::ssize(devices) < stage.tp) continue;
+        for (int cut = stage.units.first + 1; cut < stage.units.last && splits.size() < kMostSplits; ++cut) {
+          for (const bool isFront : {true, false})
+            splits.push_back({group, cut, isFront, std::vector<DeviceId>(devices.begin(), devices.begin() + stage.tp)});
+        }
+      }
+    }
     session.consider(
-        swaps.size() + moves.size(),
+        swaps.size() + moves.size() + splits.size(),
         [&](std::size_t i) {
           std::vector<Pipeline> changed = now;
           if (i < swaps.size()) {
             std::ranges::swap_ranges(devicesOf(changed, swaps[i].first), devicesOf(changed, swaps[i].second));
-          } else {
+          } else if (i < swaps.size() + moves.size()) {
             const auto& [group, devices] = moves[i - swaps.size()];
             std::ranges::copy(devices, devicesOf(changed, group).begin());
+          } else {
+            const Split& split = splits[i - swaps.size() - moves.size()];
+            std::vector<Stage>& stages = changed[split.group.pipeline].stages;
+            const auto at = stages.begin() + static_cast<std::ptrdiff_t>(split.group.stage);
+            Stage other = *at;
+            other.devices = split.devices;
+            (split.isFront ? other.units.last : other.units.first) = split.cut;
+            (split.isFront ? at->units.first : at->units.last) = split.cut;
+            stages.insert(split.isFront ? at : std::next(at), std::move(other));
           }
           return changed;
         },
