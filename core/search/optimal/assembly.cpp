@@ -99,8 +99,10 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
   // Nodes with the fastest way out first: what stays idle is behind the slowest.
   std::vector<int> nodes(model.cluster().nodes.size()), rankOf(nodes.size());
   std::iota(nodes.begin(), nodes.end(), 0);
-  std::ranges::stable_sort(nodes, std::greater<>{},
-                           [&](int node) { return model.cluster().nodes[static_cast<std::size_t>(node)].nic.bandwidth; });
+  std::ranges::stable_sort(nodes, std::greater<>{}, [&](int node) {
+    const Node& n = model.cluster().nodes[static_cast<std::size_t>(node)];
+    return n.nic.bandwidth.value / (n.nicPerDevice ? 1.0 : static_cast<double>(n.devices.size()));
+  });
   for (std::size_t i = 0; i < nodes.size(); ++i) rankOf[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
   std::map<std::pair<int, int>, std::vector<DeviceId>> free;  // (kind, rank of the node) -> devices, the next one last
   for (const DeviceId device : limits.devices)

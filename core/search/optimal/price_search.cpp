@@ -20,6 +20,7 @@ constexpr int kMostPaceDoublings = 80;
 constexpr double kMostTheta = 1e4;
 constexpr double kSketchSteps = 1.3;
 constexpr int kFitSteps = 16;
+constexpr double kSlowestPace = 1e6;  // seconds
 constexpr double kFitTolerance = 1.003, kFitDevices = 2.0, kFitSlack = 0.02;
 /// w of Ask::ragged: good for pipelines of a few to a dozen stages.
 constexpr double kRaggedWeight = 0.8;
@@ -499,6 +500,8 @@ void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int mi
     }
     return Path{};
   };
+  // With few micro-batches the fill is what counts, whatever the pace.
+  static_cast<void>(pathWithin(kSlowestPace));
   double high = least;
   while (pathWithin(high).empty()) {
     least = high;
