@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "core/cost/simulator.h"
 #include "core/cost/stage_time.h"
@@ -67,8 +68,7 @@ std::vector<Load> balanced(std::span<const Column> columns, const Packed& packed
 }
 
 std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                             std::span<const Column> columns, std::span<const Load> loads,
-                             Neighbours neighbours) {
+                             std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours) {
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;
   for (std::size_t p = 0; p < loads.size(); ++p) {
@@ -96,8 +96,17 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
   }
   std::ranges::stable_sort(demands, std::greater<>{}, &Demand::tp);
 
-  std::map<std::pair<int, int>, std::vector<DeviceId>> free;  // (kind, node) -> devices, the next one last
-  for (const DeviceId device : limits.devices) free[{model.kindOf(device), device.node}].push_back(device);
+  // Nodes with the fastest way out first: what stays idle is behind the slowest.
+  std::vector<int> nodes(model.cluster().nodes.size()), rankOf(nodes.size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::ranges::stable_sort(nodes, std::greater<>{}, [&](int node) {
+    const Node& n = model.cluster().nodes[static_cast<std::size_t>(node)];
+    return n.nic.bandwidth.value / (n.nicPerDevice ? 1.0 : static_cast<double>(n.devices.size()));
+  });
+  for (std::size_t i = 0; i < nodes.size(); ++i) rankOf[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
+  std::map<std::pair<int, int>, std::vector<DeviceId>> free;  // (kind, rank of the node) -> devices, the next one last
+  for (const DeviceId device : limits.devices)
+    free[{model.kindOf(device), rankOf[static_cast<std::size_t>(device.node)]}].push_back(device);
   for (auto& [where, devices] : free) std::ranges::reverse(devices);
   for (const Demand& demand : demands) {
     auto pool = free.lower_bound({demand.kind, 0});

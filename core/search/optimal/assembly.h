@@ -25,8 +25,7 @@ enum class Neighbours { Stages, Replicas };
 /// Gives every stage its devices: the largest tp groups first (so that sizes that are powers of two never block each other), then
 /// in order of what shall be neighbours, each in the first node that has room. Empty: the nodes do not hold them.
 [[nodiscard]] std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                                           std::span<const Column> columns, std::span<const Load> loads,
-                                           Neighbours neighbours);
+                                           std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours);
 
 /// Fill and pace of a placed pipeline as it is simulated with about so many micro-batches.
 [[nodiscard]] PathTime simulatedTime(const CostModel& model, const Pipeline& pipeline);

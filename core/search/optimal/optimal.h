@@ -5,8 +5,8 @@
 
 namespace evenkeel {
 
-/// Ours (algorithms.md 5.2, optimal.md): pipelines priced by their devices, packed into the cluster, with a bound that says how far
-/// from the optimum the plan can be at most.
+/// Ours (algorithms.md 5.2, optimal.md): pipelines priced by their devices, packed into the cluster, with a bound that says how
+/// far from the optimum the plan can be at most.
 [[nodiscard]] Planner optimalPlanner();
 
 }  // namespace evenkeel

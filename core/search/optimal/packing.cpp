@@ -71,9 +71,7 @@ class Simplex {
  private:
   static constexpr long kSlack = -2;  // kSlack - r: the slack of row r
 
-  [[nodiscard]] double valueOf(long variable) const {
-    return variable >= 0 ? values_[static_cast<std::size_t>(variable)] : 0.0;
-  }
+  [[nodiscard]] double valueOf(long variable) const { return variable >= 0 ? values_[static_cast<std::size_t>(variable)] : 0.0; }
 
   [[nodiscard]] std::vector<double> duals() const {
     std::vector<double> prices(rows_, 0.0);
@@ -170,7 +168,8 @@ class PackDeep {
   /// Samples of the best packing found, which is added to `copies`.
   std::int64_t run(std::vector<Item> items, std::vector<int> left, std::map<std::size_t, int>& copies) {
     items_ = std::move(items);
-    std::ranges::stable_sort(items_, {}, [&](const Item& item) { return costOf(columns_[item.column].uses) - static_cast<double>(item.samples); });
+    std::ranges::stable_sort(
+        items_, {}, [&](const Item& item) { return costOf(columns_[item.column].uses) - static_cast<double>(item.samples); });
     left_ = std::move(left);
     descend(0, 0);
     for (const std::size_t column : best_) ++copies[column];
@@ -207,7 +206,7 @@ class PackDeep {
     }
   }
 
-  static constexpr std::int64_t kMostSteps = 300'000;
+  static constexpr std::int64_t kMostSteps = 100'000;
   std::span<const Column> columns_;
   std::span<const double> prices_;
   std::int64_t wanted_, bestSamples_ = 0, steps_ = 0;

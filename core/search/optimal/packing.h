@@ -13,12 +13,12 @@ namespace evenkeel::optimal {
 /// A pipeline without its devices, as often as they suffice.
 struct Column {
   Path path;
-  std::vector<int> dps;        // of its stages
-  std::vector<int> uses;       // by resource
+  std::vector<int> dps;   // of its stages
+  std::vector<int> uses;  // by resource
   int microBatch = 1;
   std::int64_t mostMicroBatches = 1;  // that its memory holds
-  double fill = 0, pace = 0;   // of the closed form
-  double sync = 0;             // of its largest stage, about; counts towards the time
+  double fill = 0, pace = 0;          // of the closed form
+  double sync = 0;                    // of its largest stage, about; counts towards the time
 
   /// Samples that it trains within the time.
   [[nodiscard]] std::int64_t samplesIn(double time) const;
@@ -27,7 +27,7 @@ struct Column {
 /// Fractions of columns that train most samples within `time` on the resources; what one more of each would add.
 struct Relaxed {
   double samples = 0;
-  std::vector<double> prices;                            // by resource
+  std::vector<double> prices;                             // by resource
   std::vector<std::pair<std::size_t, double>> fractions;  // (column, how many), at most one for each resource
 };
 /// max sum v_j y_j with sum c_j y_j <= amounts, y >= 0, by the simplex method. O(pivots x columns x resources).

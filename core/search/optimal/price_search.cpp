@@ -20,6 +20,7 @@ constexpr int kMostPaceDoublings = 80;
 constexpr double kMostTheta = 1e4;
 constexpr double kSketchSteps = 1.3;
 constexpr int kFitSteps = 16;
+constexpr double kSlowestPace = 1e6;  // seconds
 constexpr double kFitTolerance = 1.003, kFitDevices = 2.0, kFitSlack = 0.02;
 /// w of Ask::ragged: good for pipelines of a few to a dozen stages.
 constexpr double kRaggedWeight = 0.8;
@@ -42,11 +43,6 @@ void relaxMixed(double* out, const double* in, const double* less, std::size_t c
     const double sum = cost + in[j] - part * (in[j] - less[j]);
     out[j] = sum < out[j] ? sum : out[j];
   }
-}
-
-/// Of (min(q, M) - 1) / (M - 1), the most over all M >= least.
-double forwardsAhead(int stages, int least) {
-  return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
 }
 
 }  // namespace
@@ -138,8 +134,16 @@ double PriceSearch::syncOf(const Path& path) const {
   return longest;
 }
 
-double PriceSearch::addedCost(std::size_t option, double perShare) const {
-  return (measure_ == Measure::ClosedForm ? 1.0 : 2.0) * options_.send(option) + perShare * prices_[option];
+double PriceSearch::addedCost(std::size_t option, double perShare, double forgiven) const {
+  return (measure_ == Measure::ClosedForm ? 1.0 : 2.0 - forgiven) * options_.send(option) + perShare * prices_[option];
+}
+
+/// Forwards of a stage that are over before its first backward, but for the first one, for each further micro-batch: the most of
+/// (min(q, M) - 1) / (x - 1) over the node's x, where a last micro-batch may be a part (x > M - 1). < 0: closed form.
+double PriceSearch::aheadOf(int stages, const Node& node) const {
+  if (measure_ == Measure::ClosedForm) return -1.0;
+  const int least = ask_.ragged ? node.least - 1 : node.least;
+  return least > stages ? static_cast<double>(stages - 1) / (least - 1) : stages > 1 ? 1.0 : 0.0;
 }
 
 /// So many units of the part keep within the node's pace and sync; `ahead` < 0: closed form.
@@ -157,7 +161,7 @@ void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double a
   const auto& times = options_.times(inFlight);
   std::array<std::size_t, 3> longest{};
   for (const std::size_t o : active_) {
-    const double added = addedCost(o, perShare);
+    const double added = addedCost(o, perShare, forgiven);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
       // Little changes from row to row.
       std::size_t& count = counts_[o][part];
@@ -243,11 +247,11 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
       best.path = alone;
     }
   }
-  const auto aheadOf = [&](int stages) { return measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(stages, node.least); };
-  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_), perShare, forgiven);
+  if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_, node), perShare, forgiven);
   relaxBefore();
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages), perShare, forgiven);
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages, node), perShare,
+          forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -294,14 +298,14 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
     }
     assert(count > 0);
     const auto& times = options_.times(std::min(left, node.least));
-    const double ahead = measure_ == Measure::ClosedForm ? -1.0 : forwardsAhead(left, node.least);
+    const double ahead = aheadOf(left, node);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;
     for (std::size_t o = 0; o < prices_.size(); ++o) {
       if (prices_[o] == kNever) continue;
       const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
       if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
-      double cost = of[count - 1] + addedCost(o, perShare);
+      double cost = of[count - 1] + addedCost(o, perShare, forgiven);
       if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
       if (cost < least) {
         least = cost;
@@ -342,7 +346,7 @@ void PriceSearch::offer(const Shortest& found, const Node& node) {
 }
 
 /// The bound of a node: the multiplier of the number of micro-batches is sought by a few steps; each of them is a bound.
-void PriceSearch::evaluate(Node& node, double enough) {
+void PriceSearch::evaluate(Node& node, double enough, const std::function<bool()>& stopped) {
   node.evaluated = true;
   double best = -kNever;
   // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
@@ -375,24 +379,24 @@ void PriceSearch::evaluate(Node& node, double enough) {
   };
   const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
-  if (node.bound >= enough) return;
+  if (node.bound >= enough || stopped()) return;
   if (late > 0 && node.least <= kFewMicroBatches) {
     static_cast<void>(tryAt(1.0, kShallowPart));
-    if (node.bound >= enough) return;
+    if (node.bound >= enough || stopped()) return;
   }
   if (share < least && share > 0) {
     double low = 0, high = 1;
-    for (int step = 0; step < 4 && node.bound < enough; ++step) {
+    for (int step = 0; step < 4 && node.bound < enough && !stopped(); ++step) {
       const double theta = (low + high) / 2;
       (tryAt(theta) > least ? low : high) = theta;
     }
   } else if (share > node.most && !isOpen) {
     double low = 1, high = 2;
-    while (high < kMostTheta && node.bound < enough && (share = tryAt(high)) > node.most) {
+    while (high < kMostTheta && node.bound < enough && !stopped() && (share = tryAt(high)) > node.most) {
       low = high;
       high *= 4;
     }
-    for (int step = 0; step < 3 && node.bound < enough; ++step) {
+    for (int step = 0; step < 3 && node.bound < enough && !stopped(); ++step) {
       const double theta = (low + high) / 2;
       (tryAt(theta) > node.most ? low : high) = theta;
     }
@@ -430,7 +434,8 @@ void PriceSearch::sketch(const Ask& ask, const OnPath& onPath) {
   const double least = leastPace();
   double cheapest = kNever;
   for (double pace = least; least < kNever && pace < least * 1e6; pace *= kSketchSteps) {
-    const Node node{.pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
+    const Node node{
+        .pace = pace, .mostPace = pace * kSketchSteps, .least = mostStages_, .most = kManyMicroBatches, .mostSync = kNever};
     const Shortest found = shortest(node, pace);
     offer(found, node);
     if (found.path.empty()) continue;
@@ -475,24 +480,28 @@ void PriceSearch::fit(std::span<const int> amounts, std::int64_t samples, int mi
           if (amounts[r] > 0) prices_[o] += weights[r] / sum * resources_[r].usedBy(options[o]) * dps[o] / amounts[r];
         }
       }
-      // The amounts decide; the fill only between paths that are about as good.
-      const Shortest found = shortest(node, kFitDevices * count * pace);
-      if (found.path.empty() || found.share > 1 + 1e-9 + kFitSlack) return Path{};
+      // At first the least fill; where that takes too much, the amounts decide, and the fill between paths that are about as
+      // good.
+      const Shortest found = shortest(node, step == 0 ? 0.0 : kFitDevices * count * pace);
+      if (found.path.empty() || (step > 0 && found.share > 1 + 1e-9 + kFitSlack)) return Path{};
       std::vector<int> used(amounts.size(), 0);
       for (const PathStage& stage : found.path) {
-        for (std::size_t r = 0; r < amounts.size(); ++r) used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
+        for (std::size_t r = 0; r < amounts.size(); ++r)
+          used[r] += resources_[r].usedBy(options[stage.option]) * dps[stage.option];
       }
       bool fits = true;
       for (std::size_t r = 0; r < amounts.size(); ++r) {
         if (amounts[r] == 0) continue;
         fits = fits && used[r] <= amounts[r];
-        weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
+        if (step > 0) weights[r] *= std::exp(2.0 * (static_cast<double>(used[r]) / amounts[r] - 1.0));
       }
       onPath(found.path, count);
       if (fits) return found.path;
     }
     return Path{};
   };
+  // With few micro-batches the fill is what counts, whatever the pace.
+  static_cast<void>(pathWithin(kSlowestPace));
   double high = least;
   while (pathWithin(high).empty()) {
     least = high;
@@ -524,7 +533,12 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
         const bool isLast = least >= kManyMicroBatches;
         const int end = isLast ? most : std::min(most, 2 * least - 1);
         // Every pipeline fills at least one pace.
-        open.push({.pace = pace, .mostPace = 2 * pace, .least = least, .most = end, .mostSync = kNever, .bound = least * pace * kRoundingMargin});
+        open.push({.pace = pace,
+                   .mostPace = 2 * pace,
+                   .least = least,
+                   .most = end,
+                   .mostSync = kNever,
+                   .bound = least * pace * kRoundingMargin});
         if (isLast) break;
       }
     }
@@ -539,7 +553,7 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     Node node = open.top();
     open.pop();
     if (!node.evaluated) {
-      evaluate(node, target);
+      evaluate(node, target, limits.stopped);
       open.push(node);
       continue;
     }
@@ -547,7 +561,9 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
     const bool oneSync = node.syncSlack <= kSameSync * node.bound;
     if (oneCount && onePace && oneSync) {
-      if (getenv("OPT_LEAF") && node.bound < closed) fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most, node.sync, node.mostSync, node.bound);
+      if (getenv("OPT_LEAF") && node.bound < closed)
+        fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most,
+                node.sync, node.mostSync, node.bound);
       closed = std::min(closed, node.bound);
       continue;
     }

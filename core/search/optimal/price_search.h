@@ -43,8 +43,8 @@ struct Ask {
   std::vector<double> prices;  // of a device, by resource; finite and >= 0
   /// Measure::Schedule: how a smaller last micro-batch is counted. Where it is the part r
   /// of a full one, T is at least that without it, and at least that with a full one less
-  /// (1 - r) (t_i + backwards of the stages before i): less by at most w^2 t_i + (1 - w)^2 (those backwards), for any w in [0, 1].
-  /// `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
+  /// (1 - r) (backwards of the stages before i, with their sends): of the two at most w^2 pace + (1 - w)^2 (those) is lost, any
+  /// w. `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
   bool ragged = false, partsShrink = false;
 };
 
@@ -56,8 +56,8 @@ class PriceSearch {
  public:
   /// syncRates[kind]: seconds of sync for each parameter that a device stores; empty: sync is left out.
   /// Refers to its arguments, which must outlive it.
-  PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch, int mostStages,
-              std::vector<double> syncRates);
+  PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch,
+              int mostStages, std::vector<double> syncRates);
 
   struct Result {
     double bound = 0;    // no pipeline that does what is asked is faster
@@ -78,9 +78,9 @@ class PriceSearch {
   /// Shows `onPath` a pipeline of few to one of many stages, any number of micro-batches in each. A start, no bound.
   void sketch(const Ask& ask, const OnPath& onPath);
 
-  /// A pipeline on no more than `amounts` of each resource that trains `samples` in micro-batches of `microBatch`, of about the least
-  /// pace: shows `onPath` what it finds on the way. Halves the interval of the pace; for each, weights of the resources are moved
-  /// towards those of which a path takes too many, until one fits or no path can.
+  /// A pipeline on no more than `amounts` of each resource that trains `samples` in micro-batches of `microBatch`, of about the
+  /// least pace: shows `onPath` what it finds on the way. Halves the interval of the pace; for each, weights of the resources are
+  /// moved towards those of which a path takes too many, until one fits or no path can.
   void fit(std::span<const int> amounts, std::int64_t samples, int microBatch, int mostDp, const std::function<bool()>& stopped,
            const OnPath& onPath);
 
@@ -91,8 +91,8 @@ class PriceSearch {
  private:
   struct Node {
     double pace = 0, mostPace = 0;
-    int least = 1, most = 1;           // micro-batches
-    double sync = 0, mostSync = 0;     // seconds
+    int least = 1, most = 1;        // micro-batches
+    double sync = 0, mostSync = 0;  // seconds
     double bound = 0;
     bool evaluated = false;
     double paceSlack = 0, syncSlack = 0, pathSync = 0;  // of its shortest path: what branching may gain
@@ -112,12 +112,13 @@ class PriceSearch {
   void relaxBefore();
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
-  [[nodiscard]] double addedCost(std::size_t option, double perShare) const;
+  [[nodiscard]] double addedCost(std::size_t option, double perShare, double forgiven) const;
+  [[nodiscard]] double aheadOf(int stages, const Node& node) const;
   [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
                               const Node& node, double ahead) const;
   void setAsk(const Ask& ask);
   [[nodiscard]] double leastPace() const;
-  void evaluate(Node& node, double enough);
+  void evaluate(Node& node, double enough, const std::function<bool()>& stopped);
   void offer(const Shortest& found, const Node& node);
 
   const StageOptions& options_;
@@ -131,13 +132,15 @@ class PriceSearch {
   std::vector<double> leastTimes_;  // by option, of any stage
 
   Ask ask_;
-  std::vector<double> prices_;     // of an option, in micro-batches that are asked of its pipeline; infinite: not allowed
+  std::vector<double> prices_;       // of an option, in micro-batches that are asked of its pipeline; infinite: not allowed
   std::vector<std::size_t> active_;  // options that may be a stage of the node
-  std::vector<std::array<std::size_t, 3>> counts_;  // by option: units of each part that keep within the node, of the last merged row
-  std::vector<MergedRow> merged_;    // by stages - 1
-  MergedRow freeRow_;                // as if only one micro-batch were in flight
+  std::vector<std::array<std::size_t, 3>>
+      counts_;                                 // by option: units of each part that keep within the node, of the last merged row
+  std::vector<MergedRow> merged_;              // by stages - 1
+  MergedRow freeRow_;                          // as if only one micro-batch were in flight
   std::array<std::vector<double>, 2> before_;  // [parity of the unit][unit / 2]: no stages for the units before it cost less
-  std::vector<std::array<std::vector<double>, 2>> value_;  // [stages - 1][parity of the unit][unit / 2]: cost of the units from there
+  std::vector<std::array<std::vector<double>, 2>>
+      value_;  // [stages - 1][parity of the unit][unit / 2]: cost of the units from there
   Result result_;
   const OnPath* onPath_ = nullptr;
 };

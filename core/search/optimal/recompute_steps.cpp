@@ -67,8 +67,9 @@ std::vector<RecomputeMixes> recomputeMixes(const OpCosts& costs, std::span<const
   std::vector<RecomputeMixes> mixes;
   Bytes before;
   for (std::size_t level = 1; level <= kLevels; ++level) {
-    const Bytes limit{level == kLevels ? transients.back().value
-                                       : transients.back().value * static_cast<std::int64_t>(level) / static_cast<std::int64_t>(kLevels)};
+    const Bytes limit{level == kLevels
+                          ? transients.back().value
+                          : transients.back().value * static_cast<std::int64_t>(level) / static_cast<std::int64_t>(kLevels)};
     const auto next = std::ranges::upper_bound(transients, before);
     if (!mixes.empty() && (next == transients.end() || *next > limit)) continue;  // nothing new
     RecomputeMixes& mix = mixes.emplace_back();

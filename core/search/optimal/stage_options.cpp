@@ -74,7 +74,8 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
     costs.fixed[index(kind)] = (use.weights + use.gradients + use.optimizer).value;
   }
   if (const std::int64_t tied = model_.tiedParameters(option.tp); tied > 0) {
-    DeviceMemory device{.kind = option.kind, .parameters = tied, .shardedParameters = tied / space_.holders, .gradientParameters = tied};
+    DeviceMemory device{
+        .kind = option.kind, .parameters = tied, .shardedParameters = tied / space_.holders, .gradientParameters = tied};
     const MemoryUse use = memoryUse(model_, device);
     costs.fixedTied = (use.weights + use.gradients + use.optimizer).value;
   }
@@ -151,8 +152,7 @@ double StageOptions::sendOf(const StageOption& option) const {
     }
   }
   if (latency.value == kNever) return 0;  // the only stage there can be
-  const std::int64_t perSample =
-      model_.training().sequenceLength * model_.model().hidden * bytesOf(model_.training().precision);
+  const std::int64_t perSample = model_.training().sequenceLength * model_.model().hidden * bytesOf(model_.training().precision);
   const auto bytes = static_cast<double>(option.samples * perSample);
   if (space_.purpose == Purpose::Bound) return (latency + bytes * perByte).value;
   if (inside.count == 0) return between.send(bytes);
@@ -274,7 +274,8 @@ double StageOptions::forward(std::size_t option, UnitRange units) const {
 double StageOptions::work(std::size_t option, UnitRange units) const {
   const Counts counts = countsOf(units);
   double sum = 0;
-  for (std::size_t k = 0; k < 4; ++k) sum += counts[k] * (costs_[option].units[k].forward + costs_[option].units[k].backward).value;
+  for (std::size_t k = 0; k < 4; ++k)
+    sum += counts[k] * (costs_[option].units[k].forward + costs_[option].units[k].backward).value;
   return sum;
 }
 

@@ -13,20 +13,18 @@ namespace evenkeel::optimal {
 
 /// One way to run a replica of a stage.
 struct StageOption {
-  int kind = 0, tp = 1;           // kind as of CostModel
-  std::int64_t samples = 1;       // of a micro-batch on this replica: its time and memory are those of so many
-  std::int64_t mostSamples = 1;   // and its devices may stand for up to so many (a class of the bound; else the same)
+  int kind = 0, tp = 1;          // kind as of CostModel
+  std::int64_t samples = 1;      // of a micro-batch on this replica: its time and memory are those of so many
+  std::int64_t mostSamples = 1;  // and its devices may stand for up to so many (a class of the bound; else the same)
 };
 
 /// Something that pipelines share: the devices of a kind, or the tp groups of at least `level` that its nodes hold, in devices.
-/// Where a group of tp >= s takes s x floor(tp / s) devices, all groups fit into the nodes only if for every s their sum is at most
-/// s x sum_nodes floor(devices / s); for powers of two, largest first, that is enough (optimal.md 1).
+/// Where a group of tp >= s takes s x floor(tp / s) devices, all groups fit into the nodes only if for every s their sum is at
+/// most s x sum_nodes floor(devices / s); for powers of two, largest first, that is enough (optimal.md 1).
 struct Resource {
   int kind = 0, level = 1;
   int amount = 0;
-  [[nodiscard]] int usedBy(const StageOption& option) const {
-    return option.kind == kind ? option.tp / level * level : 0;
-  }
+  [[nodiscard]] int usedBy(const StageOption& option) const { return option.kind == kind ? option.tp / level * level : 0; }
 };
 /// Every level that is scarcer than the devices themselves. `devices` are those that may be used.
 [[nodiscard]] std::vector<Resource> resourcesOf(const CostModel& model, std::span<const DeviceId> devices);
@@ -37,8 +35,8 @@ enum class Purpose {
   Bound,  // no valid stage is faster: units recompute in part, state sharded over all devices, sends over the best link
 };
 
-/// Least time of stages of consecutive units, by option and number of micro-batches in flight. All layers are alike, so a stage is
-/// its number of units, whether it begins with an attention or an MLP block, and whether it has the embedding or the head.
+/// Least time of stages of consecutive units, by option and number of micro-batches in flight. All layers are alike, so a stage
+/// is its number of units, whether it begins with an attention or an MLP block, and whether it has the embedding or the head.
 class StageOptions {
  public:
   struct Space {
@@ -79,10 +77,10 @@ class StageOptions {
 
  private:
   struct Costs {
-    std::array<UnitCost, 4> units;          // by UnitKind, nothing recomputed
-    std::array<std::int64_t, 4> fixed{};    // bytes of parameters and their state, by UnitKind
+    std::array<UnitCost, 4> units;        // by UnitKind, nothing recomputed
+    std::array<std::int64_t, 4> fixed{};  // bytes of parameters and their state, by UnitKind
     std::array<std::int64_t, 4> parameters{};
-    std::int64_t fixedTied = 0;             // too much of that where one stage holds both ends of a tied embedding
+    std::int64_t fixedTied = 0;  // too much of that where one stage holds both ends of a tied embedding
     std::int64_t reserved = 0, capacity = 0, boundary = 0;
     std::vector<RecomputeMixes> mixes;
     double send = 0;

@@ -12,8 +12,8 @@ namespace evenkeel::optimal {
 enum class Rings { InNode, BetweenNodes };
 
 /// Seconds of gradient sync and optimizer for each parameter that a device of a kind stores, by kind, latencies left out.
-/// Purpose::Bound: no plan of at least so many pipelines takes less (with Rings::BetweenNodes: whose pipelines are more than a node
-/// has devices, so that every ring leaves its node). Purpose::Plan: about what one of so many pipelines takes.
+/// Purpose::Bound: no plan of at least so many pipelines takes less (with Rings::BetweenNodes: whose pipelines are more than a
+/// node has devices, so that every ring leaves its node). Purpose::Plan: about what one of so many pipelines takes.
 [[nodiscard]] std::vector<double> syncRates(const CostModel& model, Purpose purpose, Rings rings, int pipelines);
 
 }  // namespace evenkeel::optimal

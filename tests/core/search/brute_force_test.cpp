@@ -6,6 +6,7 @@
 
 #include "core/cost/evaluate.h"
 #include "tests/core/search/problems.h"
+#include "tests/support/sweep.h"
 
 namespace evenkeel {
 namespace {
@@ -95,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(Planners, AgainstBruteForce, ::testing::Values("eth", "
 TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
   double worst = 1, sum = 0;
   int equal = 0;
-  constexpr int kProblems = 24;
-  for (std::uint64_t i = 0; i < kProblems; ++i) {
+  const int problems = sweep(24, 300);
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(problems); ++i) {
     const Problem problem = tinyProblem(i);
     const Seconds optimum = BruteForce(problem).run();
     const auto plan = planWith(GetParam(), problem);
@@ -109,9 +110,9 @@ TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
     equal += ratio < 1 + 1e-9 ? 1 : 0;
   }
   RecordProperty("equal", equal);
-  std::cout << GetParam() << " against brute force: equal in " << equal << " of " << kProblems << ", mean " << sum / kProblems
+  std::cout << GetParam() << " against brute force: equal in " << equal << " of " << problems << ", mean " << sum / problems
             << ", worst " << worst << '\n';
-  EXPECT_LT(worst, GetParam() == std::string("eth") ? 1.15 : 1.05);
+  EXPECT_LT(worst, GetParam() == std::string("eth") ? 1.3 : 1.02);
 }
 
 }  // namespace

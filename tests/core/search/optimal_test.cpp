@@ -78,7 +78,8 @@ std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
   std::vector<Stage> stages;
   const int mostDp = 1 + dice.below(4);
   for (auto& [tp, all] : groups) {
-    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
+    for (std::size_t i = all.size(); i > 1; --i)
+      std::swap(all[i - 1], all[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
     while (!all.empty()) {
       Stage& stage = stages.emplace_back();
       stage.tp = tp;
@@ -89,7 +90,8 @@ std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
       }
     }
   }
-  for (std::size_t i = stages.size(); i > 1; --i) std::swap(stages[i - 1], stages[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
+  for (std::size_t i = stages.size(); i > 1; --i)
+    std::swap(stages[i - 1], stages[static_cast<std::size_t>(dice.below(static_cast<int>(i)))]);
   const int perPipeline = 1 + dice.below(std::min(count, static_cast<int>(stages.size())));
   std::vector<Pipeline> pipelines;
   for (std::size_t first = 0; first + static_cast<std::size_t>(perPipeline) <= stages.size();
@@ -117,7 +119,8 @@ std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
       unit = stage.units.last;
       if (stage.dp > 1 && dice.below(2) == 0) {
         stage.shares.assign(static_cast<std::size_t>(stage.dp), 0);
-        for (int sample = 0; sample < pipeline.microBatch; ++sample) ++stage.shares[static_cast<std::size_t>(dice.below(stage.dp))];
+        for (int sample = 0; sample < pipeline.microBatch; ++sample)
+          ++stage.shares[static_cast<std::size_t>(dice.below(stage.dp))];
       }
       if (dice.below(2) == 0) {
         Recompute recompute{stage.units, {}};
@@ -159,7 +162,8 @@ TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsFasterThanAllOfThem) {
       if (time < plan->predicted->iteration) {
         ++beaten;
         worst = std::max(worst, plan->predicted->iteration / time);
-        std::cout << "problem " << i << ", random plan " << attempt << " is faster: " << plan->predicted->iteration / time << '\n';
+        std::cout << "problem " << i << ", random plan " << attempt << " is faster: " << plan->predicted->iteration / time
+                  << '\n';
       }
       closest = std::min(closest, time / plan->predicted->lowerBound);
     }

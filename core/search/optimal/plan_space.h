@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/search/limits.h"
+#include "core/search/optimal/price_search.h"
+
+namespace evenkeel::optimal {
+
+/// What may be planned: devices and groups, options of stages, prices to begin with.
+class PlanSpace {
+ public:
+  /// `problem` is that of `model`; both must outlive this.
+  PlanSpace(const CostModel& model, const Problem& problem);
+
+  [[nodiscard]] const CostModel& model() const { return model_; }
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+  [[nodiscard]] std::int64_t batch() const { return model_.training().globalBatch; }
+  [[nodiscard]] bool isSharded() const { return model_.training().zeroStage > 0; }
+  [[nodiscard]] const std::vector<Resource>& resources() const { return resources_; }
+  [[nodiscard]] const std::vector<int>& amounts() const { return amounts_; }  // of the resources
+  [[nodiscard]] int deviceCount() const { return static_cast<int>(limits_.devices.size()); }
+
+  /// So few devices that there is time to try nearly everything.
+  [[nodiscard]] bool isTiny() const { return deviceCount() <= 8; }
+
+  /// Of stages whose state is sharded over so many holders, made once. All lists of options are in the same order.
+  [[nodiscard]] const StageOptions& options(int holders);
+  /// For a bound of the closed form within what is planned: these tp and micro-batches; state sharded as far as it ever could be.
+  [[nodiscard]] StageOptions planBoundOptions() const;
+  /// For a bound of every valid plan: any tp that divides, any number of samples, all ops recomputed.
+  [[nodiscard]] StageOptions boundOptions() const;
+
+  /// By peak FLOP/s.
+  [[nodiscard]] std::vector<double> firstPrices() const;
+  /// So that all resources cost 1 together.
+  [[nodiscard]] std::vector<double> normalized(std::vector<double> prices) const;
+
+ private:
+  [[nodiscard]] StageOptions::Space space(Purpose purpose, int holders) const;
+
+  const CostModel& model_;
+  Limits limits_;
+  std::vector<Resource> resources_;
+  std::vector<int> amounts_, kinds_;
+  std::map<int, std::unique_ptr<StageOptions>> options_;  // by holders
+};
+
+}  // namespace evenkeel::optimal

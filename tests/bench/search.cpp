@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Prints how fast planner `optimal` finds and proves plans of the four clusters of issue 5, in CPU time of the process (so that
+// other processes do not disturb it): bench_search [case ...], or
+// bench_search cancel TIMES. Global batch 1024, sequence 2048. Targets stand beside the figures.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/profile/analytic_profile.h"
+#include "core/search/search.h"
+
+namespace {
+
+using namespace evenkeel;
+
+struct Case {
+  const char* cluster;
+  const char* model;
+  bool isFp16;
+  double firstPlan, closedForm, reported;  // targets, seconds: first plan, closed-form gap <= 1 %, gap <= 4 %
+};
+constexpr Case kCases[] = {
+    {"1x8:Ascend-910B2,1x8:Ascend-910B4", "gpt3-13b", false, 0.03, 1, 1},
+    {"8x8:Ascend-910B2,8x8:Ascend-910B4", "gpt3-13b", false, 0.1, 2, 3},
+    {"64x8:Ascend-910B2,64x8:Ascend-910B4", "gpt3-175b", false, 0.2, 2, 3},
+    {"32x8:H100-80-SXM,32x8:A100-80-SXM,32x8:V100-32-SXM2,32x8:Ascend-910B4", "gpt3-175b", true, 0.5, 10, 15},
+};
+constexpr double kClosedFormGap = 0.01, kReportedGap = 0.04;
+
+double cpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+struct Watch final : SearchObserver {
+  double begin = cpuSeconds(), firstPlan = 0, firstBound = 0, closedForm = 0, reported = 0;
+  Seconds best, bound;
+  [[nodiscard]] double now() const { return cpuSeconds() - begin; }
+  void onPhase(std::string_view name) override {
+    fmt::print("  {:8.3f} s  {}\n", now(), name);
+    if (name == "bound") closedForm = now();  // it was proven just before
+  }
+  void onIncumbent(const Incumbent& incumbent) override {
+    if (best == Seconds{}) firstPlan = now();
+    best = incumbent.plan.predicted->iteration;
+    print();
+  }
+  void onBound(Seconds seconds) override {
+    if (bound == Seconds{}) firstBound = now();
+    bound = seconds;
+    print();
+  }
+  void print() {
+    const double gap = best > Seconds{} ? 1 - bound / best : 1;
+    fmt::print("  {:8.3f} s  plan {:.3f} s, bound {:.3f} s, gap {:.1f} %\n", now(), best.value, bound.value, 100 * gap);
+    if (gap <= kReportedGap && reported == 0) reported = now();
+  }
+};
+
+std::string reached(double seconds, double target) {
+  return seconds > 0 ? fmt::format("{:.2f} s (target {} s)", seconds, target) : fmt::format("not reached (target {} s)", target);
+}
+
+void run(const Case& c) {
+  fmt::print("{} {}\n", c.cluster, c.model);
+  Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
+  TrainingChoice choice{.sequenceLength = 2048, .globalBatch = 1024};
+  if (c.isFp16) choice.precision = Precision::Fp16;
+  problem.training = resolveTraining(choice, problem.cluster, problem.model);
+  const AnalyticProfile profile(problem.model, problem.training);
+  Watch watch;
+  const auto plan = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, watch, {});
+  if (!plan) {
+    fmt::print("  {}\n", plan.error().text());
+    return;
+  }
+  const double closedFormGap = plan->search.value("closed_form_gap", 1.0);
+  const double closedForm = closedFormGap <= kClosedFormGap ? watch.closedForm : 0;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("  first plan {}\n  first bound {:.3f} s (target 0.3 s)\n  closed-form gap <= 1 % {}; at the end {:.2f} %\n",
+             reached(watch.firstPlan, c.firstPlan), watch.firstBound, reached(closedForm, c.closedForm), 100 * closedFormGap);
+  fmt::print("  gap <= 4 % {}; at the end {:.1f} %\n  {:.2f} s in all, {} MiB at most\n\n", reached(watch.reported, c.reported),
+             100 * plan->predicted->gap(), watch.now(), usage.ru_maxrss / 1024);
+}
+
+/// How long the planner takes to return after a request to stop, at random moments of the largest case.
+void measureCancelling(int times) {
+  const Case& c = kCases[3];
+  Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
+  problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 1024, .precision = Precision::Fp16}, problem.cluster,
+                                     problem.model);
+  const AnalyticProfile profile(problem.model, problem.training);
+  double longest = 0;
+  for (int i = 0; i < times; ++i) {
+    std::stop_source source;
+    double requested = 0;
+    std::jthread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50 + i * 12000 / times));
+      requested = cpuSeconds();
+      source.request_stop();
+    });
+    SearchObserver nobody;
+    const auto plan = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, nobody, source.get_token());
+    const double ended = cpuSeconds();
+    stopper.join();
+    longest = std::max(longest, ended - requested);
+    fmt::print("  stopped after {} ms, returned {:.0f} ms later ({})\n", 50 + i * 12000 / times, 1e3 * (ended - requested),
+               plan ? "a plan" : plan.error().what);
+  }
+  fmt::print("longest: {:.0f} ms of CPU time (target 50 ms)\n", 1e3 * longest);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "cancel") {
+    measureCancelling(std::atoi(argv[2]));
+    return 0;
+  }
+  for (int i = 0; i < 4; ++i) {
+    bool isWanted = argc == 1;
+    for (int a = 1; a < argc; ++a) isWanted = isWanted || std::atoi(argv[a]) == i + 1;
+    if (isWanted) run(kCases[i]);
+  }
+  return 0;
+}
