@@ -202,7 +202,8 @@ Error Login::hostKeyError(int verdict, ssh_key key) {
         fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}",
                     port_, shellWord(host_), shellWord(file)));
   }
-  hindered({.kind = LoginObstacle::Kind::ChangedHostKey, .shownKey = shown, .knownKeys = knownFingerprints(), .knownHosts = file});
+  hindered(
+      {.kind = LoginObstacle::Kind::ChangedHostKey, .shownKey = shown, .knownKeys = knownFingerprints(), .knownHosts = file});
   return failed(where_,
                 fmt::format("the key of {} port {} has changed: {} has {}, the host shows {}: someone may be in between", host_,
                             port_, file, knownFingerprints(), shown),

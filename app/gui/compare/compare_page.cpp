@@ -27,9 +27,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kPollMs = 40;                                                     // 25 times a second
-constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
-constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
+constexpr int kPollMs = 40;  // 25 times a second
 
 QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = nullptr) {
   auto* panel = new QWidget;
@@ -279,13 +277,13 @@ void ComparePage::use(int index) {
 }
 
 void ComparePage::refresh(Parts parts) {
-  if (parts == kEverything) {  // another project
+  if (parts == kAllParts) {  // another project
     if (runs_.isRunning()) emit workspace_.jobEnded(job_);
     runs_.abandon();
     timer_.stop();
     stack_->setCurrentIndex(0);
   }
-  if (!(parts & kInputs)) return;
+  if (!(parts & kPlanInputs)) return;
   refreshControls();
   refreshStale();
 }

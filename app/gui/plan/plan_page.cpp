@@ -23,8 +23,6 @@ namespace {
 
 constexpr int kPollMs = 40;                                                     // 25 times a second
 constexpr int kJobPollMs = 250;                                                 // the status bar needs less
-constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
-constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
 QString searchingText() { return PlanPage::tr("(best of the search)"); }
 
@@ -72,7 +70,7 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
   connect(&workspace_.document, &ProjectDocument::changed, this, &PlanPage::refresh);
   connect(&workspace_.selection, &Selection::changed, this, &PlanPage::followSelection);
   connect(view_, &PlanView::stageSelected, this, &PlanPage::selectStage);
-  refresh(kEverything);
+  refresh(kAllParts);
 }
 
 QWidget* PlanPage::makeControls() {
@@ -265,7 +263,7 @@ void PlanPage::keep(const Plan& plan) {
 }
 
 void PlanPage::refresh(Parts parts) {
-  if (parts == kEverything && job_ != 0) {  // another project: what was found for the old one must not enter it
+  if (parts == kAllParts && job_ != 0) {  // another project: what was found for the old one must not enter it
     if (session_.isRunning()) emit workspace_.jobEnded(job_);
     session_.abandon();
     timer_.stop();
@@ -273,8 +271,8 @@ void PlanPage::refresh(Parts parts) {
     isFollowing_ = false;
     failure_.reset();
   }
-  if (!(parts & (kInputs | Part::Plans))) return;
-  if ((parts & kInputs) != 0 && !session_.isRunning()) failure_.reset();  // it was about other inputs
+  if (!(parts & (kPlanInputs | Part::Plans))) return;
+  if ((parts & kPlanInputs) != 0 && !session_.isRunning()) failure_.reset();  // it was about other inputs
   if (parts.testFlag(Part::Plans)) refreshPlans();
   refreshControls();
   if (!isFollowing_ && !failure_) showChosen();

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/job/job.h"
+#include "app/gui/run/login_desk.h"
 
 namespace evenkeel::gui {
 
@@ -66,7 +66,8 @@ class JobSession final : public QObject {
   Q_OBJECT
 
  public:
-  explicit JobSession(QObject* parent = nullptr);
+  /// What a login needs a person for is asked at the desk.
+  explicit JobSession(std::shared_ptr<LoginDesk> desk, QObject* parent = nullptr);
   /// Stops following, never the job. A start that is still under way is given up, and nothing of it is left running; a stop that
   /// was asked for is carried out first (at most LaunchTimeouts::stop).
   ~JobSession() override;

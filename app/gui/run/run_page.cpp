@@ -6,11 +6,14 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/gui/run/launch_form.h"
+#include "app/gui/run/login_dialog.h"
 #include "app/gui/run/preflight_view.h"
 #include "app/gui/run/run_list.h"
 #include "app/gui/run/run_view.h"
+#include "app/gui/run/running_runs.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
 
@@ -40,7 +43,9 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
       form_(new LaunchForm(workspace, std::move(programs))),
       runs_(new RunList),
       view_(new RunView),
-      right_(new QStackedWidget) {
+      right_(new QStackedWidget),
+      desk_(std::make_shared<LoginDesk>()),
+      running_(new RunningRuns(this)) {
   setObjectName(QStringLiteral("runPage"));
   noPlan_ = new EmptyState(tr("No run yet: find a plan first"),
                            tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
@@ -80,13 +85,16 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
   connect(view_, &RunView::detachRequested, this, [this] {
     if (session_) session_->detach();
   });
-  connect(&workspace_.document, &ProjectDocument::changed, this, &RunPage::refresh);
+  connect(&workspace_.document, &ProjectDocument::changed, this, [this](Parts parts) {
+    if (parts == kAllParts) isLaunch_ = false;  // another project: what runs is not its run
+    refresh();
+  });
   poll_.setInterval(kPollMs);
   connect(&poll_, &QTimer::timeout, this, &RunPage::poll);
   refresh();
 }
 
-RunPage::~RunPage() = default;
+RunPage::~RunPage() { desk_->close(); }  // no thread waits for an answer that cannot come any more
 
 void RunPage::showEvent(QShowEvent* event) {
   Page::showEvent(event);
@@ -108,7 +116,8 @@ JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
     session_->detach();
     leaving_.push_back(std::move(session_));
   }
-  session_ = std::make_unique<JobSession>();
+  desk_->beginAnew();
+  session_ = std::make_unique<JobSession>(desk_);
   state_ = {};
   title_ = title;
   totalSteps_ = totalSteps;
@@ -128,12 +137,14 @@ void RunPage::launch() {
   auto request = form_->request();
   if (!request) return;
   const std::int64_t steps = request->run.steps;
+  isLaunch_ = true;
   newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps)
       .start(*std::move(request));
   poll();
 }
 
 void RunPage::open(const std::string& run) {
+  isLaunch_ = false;
   newSession({}, 0).attach(run);
   workspace_.showCommand(QStringLiteral("evenkeel-cli attach ") + QString::fromStdString(run));
   poll();
@@ -141,6 +152,7 @@ void RunPage::open(const std::string& run) {
 
 void RunPage::poll() {
   std::erase_if(leaving_, [](const std::unique_ptr<JobSession>& session) { return !isBusy(session->takeUpdate().state.phase); });
+  askLogin();
   if (!session_) return;
   const SessionUpdate update = session_->takeUpdate();
   const bool changed = update.state.phase != state_.phase || update.state.job != state_.job || update.state.run != state_.run;
@@ -155,11 +167,29 @@ void RunPage::poll() {
     }
   }
   if (changed) {
+    if (!state_.run.empty()) note(state_.run);
     if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty())
       workspace_.messages.showError(*state_.error);
     refresh();
   }
-  if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty()) poll_.stop();
+  if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty() && !desk_->question()) poll_.stop();
+}
+
+void RunPage::askLogin() {
+  const auto question = desk_->question();
+  if (login_ && (!question || question->id != login_->questionId())) login_->close();  // whoever asked has gone
+  if (login_ || !question) return;
+  login_ = new LoginDialog(*question, *desk_, this);
+  connect(login_, &LoginDialog::settled, &workspace_, &Workspace::showCommand);
+  login_->open();
+}
+
+/// A run that was started from the project belongs to it.
+void RunPage::note(const std::string& run) {
+  const auto& runs = workspace_.document.project().runs;
+  if (!isLaunch_ || std::ranges::find(runs, run) != runs.end()) return;
+  workspace_.document.edit(tr("Note run %1").arg(QString::fromStdString(run)),
+                           [&](Project& project) { project.runs.push_back(run); });
 }
 
 void RunPage::showJob(const SessionUpdate& update) {

@@ -135,11 +135,7 @@ void MainWindow::makeMenus() {
     action->setShortcut(keys);
     return action;
   };
-  add(file, QStringLiteral("fileNew"), tr("&New"), QKeySequence(Qt::CTRL | Qt::Key_N), [this] {
-    if (!maySwitchDocument()) return;
-    document_.startNew();
-    enter(Mode::Cluster);
-  });
+  add(file, QStringLiteral("fileNew"), tr("&New"), QKeySequence(Qt::CTRL | Qt::Key_N), [this] { startFrom({}); });
   add(file, QStringLiteral("fileOpen"), tr("&Open…"), QKeySequence(Qt::CTRL | Qt::Key_O), [this] {
     const QString path = QFileDialog::getOpenFileName(this, tr("Open a project"), QFileInfo(document_.path()).path(), kFilter);
     if (!path.isEmpty()) openFile(path);
@@ -253,6 +249,12 @@ bool MainWindow::maySwitchDocument() {
                                             QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
   if (answer == QMessageBox::Save) save();
   return answer == QMessageBox::Discard || (answer == QMessageBox::Save && !document_.isModified());
+}
+
+void MainWindow::startFrom(Project project) {
+  if (!maySwitchDocument()) return;
+  document_.startNew(std::move(project));
+  enter(Mode::Cluster);
 }
 
 void MainWindow::openFile(const QString& path) {

@@ -34,6 +34,8 @@ class MainWindow final : public QMainWindow {
   void enter(Mode mode);
   /// Opens a project file; a failure stands in the message line and changes nothing.
   void openFile(const QString& path);
+  /// Leaves the document for an unnamed one with this content, after asking about unsaved changes, and goes to Cluster.
+  void startFrom(Project project);
   void restoreLayout();
 
  private:
