@@ -11,7 +11,6 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <algorithm>
-#include <map>
 
 #include "app/gui/compare/compare_column.h"
 #include "app/gui/compare/memory_bars.h"
@@ -43,32 +42,6 @@ QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = n
 }
 
 }  // namespace
-
-Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
-  const auto firstLike = [&](int pipeline) {
-    const auto group = std::ranges::find_if(facts.pipelines, [&](const PipelineFacts& p) { return p.contains(pipeline); });
-    return group == facts.pipelines.end() ? pipeline : group->first;
-  };
-  Timeline folded;
-  std::map<std::pair<int, int>, int> laneOf;  // of pipeline and stage, in the folded timeline
-  for (const Lane& lane : timeline.lanes) {
-    if (firstLike(lane.pipeline) != lane.pipeline) continue;
-    laneOf[{lane.pipeline, lane.stage}] = static_cast<int>(folded.lanes.size());
-    folded.lanes.push_back(lane);
-  }
-  const auto foldedLane = [&](int lane) {
-    const Lane& own = timeline.lanes[static_cast<std::size_t>(lane)];
-    return laneOf.at({firstLike(own.pipeline), own.stage});
-  };
-  for (Span span : timeline.spans) {
-    const Lane& own = timeline.lanes[static_cast<std::size_t>(span.lane)];
-    if (firstLike(own.pipeline) != own.pipeline) continue;
-    span.lane = foldedLane(span.lane);
-    if (span.waitsForLane >= 0) span.waitsForLane = foldedLane(span.waitsForLane);
-    folded.spans.push_back(span);
-  }
-  return folded;
-}
 
 ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
     : Page(workspace, parent),
@@ -240,12 +213,10 @@ void ComparePage::showResults() {
     columns_[i]->setContender(contender, best);
     if (!contender.evaluation) continue;
     const QString name = QString::fromStdString(contender.planner->name);
-    PlanFacts facts = planFacts(contender.evaluation->plan);
-    const bool isFolded = facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
+    const bool isFolded = contender.facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
     const QString heading = QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration));
-    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading,
-                     SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
-    groups.push_back({name, std::move(facts)});
+    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading, contender.slices});
+    groups.push_back({name, contender.facts});
   }
   timeline_->setBands(std::move(bands));
   memory_->setGroups(std::move(groups));

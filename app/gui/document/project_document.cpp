@@ -124,4 +124,10 @@ Result<void> ProjectDocument::recover(const Recovered& recovered) {
 
 void ProjectDocument::discard(const Recovered& recovered) { QFile::remove(recovered.file); }
 
+bool isStale(const Plan& plan, const Project& project) {
+  if (plan.inputsSha256.empty()) return false;
+  const auto problem = project.problem();
+  return !problem || inputsHash(problem->cluster, problem->model, problem->training) != plan.inputsSha256;
+}
+
 }  // namespace evenkeel::gui

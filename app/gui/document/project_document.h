@@ -35,6 +35,8 @@ class ProjectDocument final : public QObject {
   ~ProjectDocument() override;
 
   [[nodiscard]] const Project& project() const { return *project_; }
+  /// The same, to be kept: a version of the project never changes.
+  [[nodiscard]] const std::shared_ptr<const Project>& snapshot() const { return project_; }
   [[nodiscard]] QUndoStack& undoStack() { return undo_; }
   [[nodiscard]] const QString& path() const { return path_; }  // empty: never saved
   [[nodiscard]] QString title() const;                         // file name, or "Untitled"
@@ -77,5 +79,9 @@ class ProjectDocument final : public QObject {
   QUndoStack undo_;
   QTimer recoveryTimer_;
 };
+
+/// Whether the plan was made for another cluster, model or training than the project has. Cost: a hash of these, 1 ms for a
+/// hundred machines.
+[[nodiscard]] bool isStale(const Plan& plan, const Project& project);
 
 }  // namespace evenkeel::gui

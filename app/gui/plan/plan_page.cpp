@@ -69,6 +69,7 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
   connect(&session_, &SearchSession::finished, this, &PlanPage::finish);
   connect(&workspace_.document, &ProjectDocument::changed, this, &PlanPage::refresh);
   connect(&workspace_.selection, &Selection::changed, this, &PlanPage::followSelection);
+  connect(view_, &PlanView::shown, this, &PlanPage::followSelection);
   connect(view_, &PlanView::stageSelected, this, &PlanPage::selectStage);
   refresh(kAllParts);
 }
@@ -349,7 +350,7 @@ void PlanPage::showChosen() {
   const SearchSnapshot last = session_.snapshot();
   const bool isOfLastSearch = session_.result() && session_.result()->ok() && session_.result()->value() == plan->plan;
   panel_->setSearch(isOfLastSearch ? last : rememberedSearch(plan->plan));
-  if (!view_->plan() || *view_->plan() != plan->plan) view_->setPlan(std::make_shared<const Plan>(plan->plan));
+  view_->setPlan(std::shared_ptr<const Plan>(workspace_.document.snapshot(), &plan->plan));
   followSelection();
 }
 
@@ -373,16 +374,12 @@ void PlanPage::removeChosen() {
 void PlanPage::showStale() {
   for (QPushButton* button : {save_, remove_}) button->setEnabled(chosen() != nullptr);
   const NamedPlan* plan = isFollowing_ || failure_ ? nullptr : chosen();
-  bool isStale = false;
-  if (plan != nullptr && !plan->plan.inputsSha256.empty()) {
-    const auto problem = workspace_.document.project().problem();
-    isStale = !problem || inputsHash(problem->cluster, problem->model, problem->training) != plan->plan.inputsSha256;
-  }
+  const bool isOld = plan != nullptr && isStale(plan->plan, workspace_.document.project());
   QPalette palette = stale_->palette();
   palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
   stale_->setPalette(palette);
-  stale_->setVisible(isStale);
-  again_->setVisible(isStale);
+  stale_->setVisible(isOld);
+  again_->setVisible(isOld);
 }
 
 void PlanPage::selectStage(int pipeline, int stage) {

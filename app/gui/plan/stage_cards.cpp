@@ -2,6 +2,7 @@
 #include "app/gui/plan/stage_cards.h"
 
 #include <QHelpEvent>
+#include <QPaintEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
@@ -47,11 +48,9 @@ StageCards::StageCards(Detail detail, QWidget* parent) : QWidget(parent), detail
 
 void StageCards::setFacts(const PlanFacts& facts) {
   facts_ = facts;
-  QStringList words;
-  for (const PipelineFacts& pipeline : facts_.pipelines) {
-    for (const StageFacts& stage : pipeline.stages) words << stageText(stage);
-  }
-  setAccessibleDescription(words.join(QLatin1Char('\n')));
+  std::size_t stages = 0;
+  for (const PipelineFacts& pipeline : facts_.pipelines) stages += pipeline.stages.size();
+  setAccessibleDescription(tr("%1 cards; the table says the same in rows").arg(stages));
   updateGeometry();
   update();
 }
@@ -101,11 +100,13 @@ void StageCards::mousePressEvent(QMouseEvent* event) {
   if (const StageFacts* stage = stageAt(event->pos())) emit stageClicked(stage->pipeline, stage->stage);
 }
 
-void StageCards::paintEvent(QPaintEvent* /*event*/) {
+void StageCards::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   for (const CardPlace& place : places()) {
     const PipelineFacts& pipeline = facts_.pipelines[static_cast<std::size_t>(place.row)];
+    const bool isInRow = place.rect.top() - headingHeight() <= event->rect().bottom() && place.rect.bottom() >= event->rect().top();
+    if (!isInRow) continue;  // most of a large plan is scrolled away
     if (place.stage == 0) {
       QString text = placeText(pipeline) + QStringLiteral("  ·  ") +
                      tr("%1 samples in micro-batches of %2").arg(exactText(pipeline.localBatch)).arg(pipeline.microBatch);
@@ -115,7 +116,7 @@ void StageCards::paintEvent(QPaintEvent* /*event*/) {
       const QRect line(kMargin, place.rect.top() - headingHeight(), width() - 2 * kMargin, headingHeight() - 2);
       painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, line.width()));
     }
-    paintCard(painter, place.rect, pipeline.stages[static_cast<std::size_t>(place.stage)]);
+    if (place.rect.intersects(event->rect())) paintCard(painter, place.rect, pipeline.stages[static_cast<std::size_t>(place.stage)]);
   }
 }
 

@@ -85,8 +85,15 @@ RunList::RunList(QWidget* parent)
 }
 
 void RunList::reload() {
-  auto launcher = Launcher::open();
-  const auto rows = launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
+  background_.run(
+      [] {
+        auto launcher = Launcher::open();
+        return launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
+      },
+      [this](const Result<std::vector<RunRow>>& rows) { take(rows); });
+}
+
+void RunList::take(const Result<std::vector<RunRow>>& rows) {
   if (rows) {
     note_->setText(rows->empty() ? tr("No run yet on this machine. What you launch here or with evenkeel-cli appears here.")
                                  : QString());
@@ -101,6 +108,7 @@ void RunList::reload() {
   list_->setVisible(!rows_.empty());
   open_->setVisible(!rows_.empty());
   open_->setEnabled(list_->currentItem() != nullptr);
+  emit reloaded();
 }
 
 void RunList::changeEvent(QEvent* event) {

@@ -81,6 +81,11 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
   connect(form_, &LaunchForm::launchRequested, this, &RunPage::launch);
   connect(form_, &LaunchForm::checkRequested, this, &RunPage::check);
   connect(runs_, &RunList::opened, this, &RunPage::open);
+  connect(runs_, &RunList::reloaded, this, [this] {
+    for (const RunRow& row : runs_->rows()) {
+      if (row.run == state_.run) view_->setStarted(row.started);
+    }
+  });
   connect(view_, &RunView::stopRequested, this, &RunPage::askStop);
   connect(view_, &RunView::detachRequested, this, [this] {
     if (session_) session_->detach();
@@ -162,9 +167,6 @@ void RunPage::poll() {
   if (changed || (!update.steps.empty() && sinceReload_.elapsed() > kReloadMs)) {
     sinceReload_.start();
     runs_->reload();
-    for (const RunRow& row : runs_->rows()) {
-      if (row.run == state_.run) view_->setStarted(row.started);
-    }
   }
   if (changed) {
     if (!state_.run.empty()) note(state_.run);

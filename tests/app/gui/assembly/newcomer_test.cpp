@@ -101,7 +101,7 @@ class NewcomerTest : public RealJobs {
     QTest::keyClick(&shown_->find<QLineEdit>("runData"), Qt::Key_V, Qt::ControlModifier);
     shown_->write("runSteps", QStringLiteral("1000000"));
     ASSERT_TRUE(shown_->find<QCheckBox>("runLocal").isChecked()) << "no machine has an ssh target";
-    ASSERT_TRUE(shown_->find<QPushButton>("runLaunch").isEnabled()) << shown_->find<QLabel>("runHint").text().toStdString();
+    ASSERT_TRUE(QTest::qWaitFor([this] { return shown_->find<QPushButton>("runLaunch").isEnabled(); }, kLongMs)) << shown_->find<QLabel>("runHint").text().toStdString();
     shown_->click("runLaunch");
     const auto& points = shown_->find<CurvePlot>("lossCurve").points();
     ASSERT_TRUE(QTest::qWaitFor([&] { return !points.empty(); }, kLongMs))

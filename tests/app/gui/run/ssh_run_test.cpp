@@ -68,6 +68,7 @@ class SshRunTest : public RealJobs {
     EXPECT_FALSE(find<QCheckBox>("runLocal")->isChecked());
     find<QLineEdit>("runData")->setText(QString::fromStdString(data().string()));
     find<QSpinBox>("runSteps")->setValue(1'000'000);
+    EXPECT_TRUE(QTest::qWaitFor([this] { return find<QPushButton>("runLaunch")->isEnabled(); }, kLongMs));
     QTest::mouseClick(find<QPushButton>("runLaunch"), Qt::LeftButton);
   }
   template <class W>
