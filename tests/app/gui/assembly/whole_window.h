@@ -8,6 +8,7 @@
 
 #include "app/gui/assembly/all_pages.h"
 #include "app/gui/cluster/canvas.h"
+#include "app/gui/cluster/cluster_edits.h"
 
 namespace evenkeel::gui {
 
