@@ -140,6 +140,9 @@ class Launcher {
   /// The number of ranks of a run.
   [[nodiscard]] Result<int> worldSizeOf(const std::string& run);
 
+  /// How many steps a run was started for.
+  [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);
+
  private:
   Launcher(std::unique_ptr<RunHistory> history, std::filesystem::path cacheDirectory, Connector connect);
   std::unique_ptr<RunHistory> history_;

@@ -206,6 +206,12 @@ Result<int> Launcher::worldSizeOf(const std::string& run) {
   return record->worldSize;
 }
 
+Result<std::int64_t> Launcher::totalStepsOf(const std::string& run) {
+  auto record = history_->find(run);
+  if (!record) return std::move(record).error();
+  return integerOf(record->run, "steps");
+}
+
 Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) {
   auto bundle = programBundle(request.programs);
   if (!bundle) return std::move(bundle).error();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/compare/compare_page.h"
 
-#include <QAction>
 #include <QCheckBox>
 #include <QDoubleSpinBox>
 #include <QHBoxLayout>
@@ -16,8 +15,8 @@
 #include "app/gui/compare/memory_bars.h"
 #include "app/gui/plan/plan_page.h"
 #include "app/gui/plan/search_command.h"
+#include "app/gui/plan/search_controls.h"
 #include "app/gui/plan/search_panel.h"
-#include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_legend.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
@@ -114,33 +113,20 @@ QWidget* ComparePage::makeControls() {
   label->setBuddy(limit_);
   layout->addWidget(label);
   limit_->setObjectName(QStringLiteral("compareLimit"));
-  limit_->setRange(0, 1e6);
-  limit_->setDecimals(0);
-  limit_->setSuffix(tr(" s"));
-  limit_->setSpecialValueText(tr("none"));
-  limit_->setValue(60);
+  setUpTimeLimit(*limit_);
   layout->addWidget(limit_);
   layout->addStretch();
   stop_->setObjectName(QStringLiteral("compareStop"));
   start_->setObjectName(QStringLiteral("compareStart"));
   start_->setToolTip(tr("Run the ticked planners (F5)"));
   start_->setDefault(true);
-  for (QPushButton* button : {stop_, start_}) {
-    button->setMinimumWidth(button->sizeHint().width() + 20);
-    layout->addWidget(button);
-  }
+  widen({stop_, start_});
+  layout->addWidget(stop_);
+  layout->addWidget(start_);
   connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
   connect(stop_, &QPushButton::clicked, &runs_, &CompareRuns::cancelAll);
-  const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {
-    auto* action = new QAction(button->text(), this);
-    action->setShortcut(keys);
-    addAction(action);
-    connect(action, &QAction::triggered, button, [button] {
-      if (button->isEnabled()) emit button->clicked();
-    });
-  };
-  addKey(QKeySequence(Qt::Key_F5), start_);
-  addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
+  addKey(*this, QKeySequence(Qt::Key_F5), *start_);
+  addKey(*this, QKeySequence(Qt::SHIFT | Qt::Key_F5), *stop_);
   return bar;
 }
 
@@ -271,9 +257,7 @@ void ComparePage::refreshStale() {
     const auto problem = workspace_.document.project().problem();
     isStale = !problem || inputsHash(problem->cluster, problem->model, problem->training) != comparedInputs_;
   }
-  QPalette palette = stale_->palette();
-  palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
-  stale_->setPalette(palette);
+  tintAsWarning(*stale_);
   stale_->setVisible(isStale);
 }
 

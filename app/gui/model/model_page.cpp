@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/special_value.h"
 #include "core/cost/memory.h"
 
 namespace evenkeel::gui {
@@ -27,7 +28,7 @@ template <class E>
 QComboBox* openChoice(const QString& name, std::span<const std::pair<std::string_view, E>> words) {
   auto* box = new QComboBox;
   box->setObjectName(name);
-  box->addItem(QObject::tr("automatic"), QVariant());
+  box->addItem(ModelPage::tr("automatic"), QVariant());
   for (const auto& [word, value] : words) box->addItem(text(word), static_cast<int>(value));
   return box;
 }
@@ -36,8 +37,9 @@ QSpinBox* openNumber(const QString& name, int most) {
   auto* box = new QSpinBox;
   box->setObjectName(name);
   box->setRange(0, most);  // 0 leaves it open
-  box->setSpecialValueText(QObject::tr("automatic"));
+  box->setSpecialValueText(ModelPage::tr("automatic"));
   box->setGroupSeparatorShown(true);
+  selectSpecialValueOnClick(*box);
   return box;
 }
 
@@ -118,8 +120,11 @@ QWidget* ModelPage::makePresets() {
   presets_->setObjectName(QStringLiteral("presets"));
   presets_->setAccessibleName(tr("Model presets"));
   for (const Model& model : modelCatalogue()) presets_->addItem(QString::fromStdString(model.name));
-  connect(presets_, &QListWidget::currentTextChanged, this, [this](const QString& name) {
-    if (isRefreshing_ || name.isEmpty()) return;
+  // The selection, not the current item: a list that gets the focus makes its first item the current one.
+  connect(presets_, &QListWidget::itemSelectionChanged, this, [this] {
+    const auto selected = presets_->selectedItems();
+    if (isRefreshing_ || selected.isEmpty()) return;
+    const QString name = selected.front()->text();
     auto model = modelFromArgument(name.toStdString());
     if (model) workspace_.document.edit(tr("Choose %1").arg(name), [&](Project& project) { project.model = *std::move(model); });
   });
@@ -175,7 +180,8 @@ void ModelPage::refresh() {
   isRefreshing_ = true;
   title_->setText(project.model ? QString::fromStdString(project.model->name) : tr("No model yet"));
   const auto matching = project.model ? presets_->findItems(QString::fromStdString(project.model->name), Qt::MatchExactly) : QList<QListWidgetItem*>();
-  presets_->setCurrentItem(matching.isEmpty() ? nullptr : matching.front());
+  if (matching.isEmpty()) presets_->clearSelection();
+  else presets_->setCurrentItem(matching.front());
 
   // What is left open shows what it comes to.
   const auto problem = project.problem();

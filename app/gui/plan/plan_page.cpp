@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/plan/plan_page.h"
 
-#include <QAction>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileDialog>
@@ -15,8 +14,8 @@
 
 #include "app/gui/plan/plan_view.h"
 #include "app/gui/plan/search_command.h"
+#include "app/gui/plan/search_controls.h"
 #include "app/gui/plan/search_panel.h"
-#include "app/gui/theme/theme.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -86,13 +85,7 @@ QWidget* PlanPage::makeControls() {
   options_->setPlaceholderText(tr("name=value …"));
   options_->setClearButtonEnabled(true);
   limit_->setObjectName(QStringLiteral("timeLimit"));
-  limit_->setAccessibleName(tr("Time limit"));
-  limit_->setRange(0, 1e6);
-  limit_->setDecimals(0);
-  limit_->setSuffix(tr(" s"));
-  limit_->setSpecialValueText(tr("none"));
-  limit_->setValue(60);
-  limit_->setToolTip(tr("After so long the best plan until then is taken; most searches end earlier by themselves"));
+  setUpTimeLimit(*limit_);
   search_->setObjectName(QStringLiteral("searchStart"));
   search_->setDefault(true);
   search_->setToolTip(tr("Search for a plan (F5)"));
@@ -102,17 +95,8 @@ QWidget* PlanPage::makeControls() {
   connect(again_, &QPushButton::clicked, this, &PlanPage::search);
   connect(stop_, &QPushButton::clicked, this, &PlanPage::stop);
   connect(planner_, &QComboBox::currentIndexChanged, this, &PlanPage::refreshControls);
-  // Not shortcuts of the buttons: those wait for the picture of a click.
-  const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {
-    auto* action = new QAction(button->text(), this);
-    action->setShortcut(keys);
-    addAction(action);
-    connect(action, &QAction::triggered, button, [button] {
-      if (button->isEnabled()) emit button->clicked();
-    });
-  };
-  addKey(QKeySequence(Qt::Key_F5), search_);
-  addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
+  addKey(*this, QKeySequence(Qt::Key_F5), *search_);
+  addKey(*this, QKeySequence(Qt::SHIFT | Qt::Key_F5), *stop_);
   auto* replayFile = new QPushButton(tr("Replay…"));
   replayFile->setObjectName(QStringLiteral("searchReplay"));
   replayFile->setToolTip(tr("Show a search that evenkeel-cli plan --events has recorded"));
@@ -122,7 +106,7 @@ QWidget* PlanPage::makeControls() {
     if (!path.isEmpty()) replay(path);
   });
 
-  for (QPushButton* button : {search_, stop_, replayFile, again_}) button->setMinimumWidth(button->sizeHint().width() + 20);
+  widen({search_, stop_, replayFile, again_});
 
   auto* bar = new QWidget;
   auto* layout = new QHBoxLayout(bar);
@@ -175,7 +159,7 @@ QWidget* PlanPage::makeChooser() {
   remove_->setToolTip(tr("Take this plan out of the project; undo brings it back"));
   connect(save_, &QPushButton::clicked, this, &PlanPage::saveChosen);
   connect(remove_, &QPushButton::clicked, this, &PlanPage::removeChosen);
-  for (QPushButton* button : {save_, remove_}) button->setMinimumWidth(button->sizeHint().width() + 20);
+  widen({save_, remove_});
   layout->addWidget(save_);
   layout->addWidget(remove_);
   return bar;
@@ -360,7 +344,8 @@ void PlanPage::saveChosen() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Save the plan"), QStringLiteral("plan.json"), tr("Plans (*.json)"));
   if (path.isEmpty()) return;
   if (auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(plan->plan))); !written)
-    workspace_.messages.showError(written.error());
+    return workspace_.messages.showError(written.error());
+  workspace_.showCommand(QStringLiteral("evenkeel-cli evaluate ") + path);
 }
 
 void PlanPage::removeChosen() {
@@ -375,9 +360,7 @@ void PlanPage::showStale() {
   for (QPushButton* button : {save_, remove_}) button->setEnabled(chosen() != nullptr);
   const NamedPlan* plan = isFollowing_ || failure_ ? nullptr : chosen();
   const bool isOld = plan != nullptr && isStale(plan->plan, workspace_.document.project());
-  QPalette palette = stale_->palette();
-  palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
-  stale_->setPalette(palette);
+  tintAsWarning(*stale_);
   stale_->setVisible(isOld);
   again_->setVisible(isOld);
 }

@@ -82,6 +82,7 @@ struct JobSession::Shared final : JobObserver {
       s.phase = SessionPhase::Following;
     });
     if (const auto size = launcher.worldSizeOf(run)) change([&](SessionState& s) { s.worldSize = *size; });
+    if (const auto total = launcher.totalStepsOf(run)) change([&](SessionState& s) { s.totalSteps = *total; });
     const auto status = launcher.followJob(run, *this, stop);
     if (!status) return fail(status.error());
     take(*status);
@@ -131,9 +132,10 @@ void JobSession::check(LaunchRequest request) {
 }
 
 void JobSession::start(LaunchRequest request) {
-  if (request.plan.predicted) {
-    shared_->change([&](SessionState& s) { s.predictedIterationMs = milliseconds(request.plan.predicted->iteration); });
-  }
+  shared_->change([&](SessionState& s) {
+    s.totalSteps = request.run.steps;
+    if (request.plan.predicted) s.predictedIterationMs = milliseconds(request.plan.predicted->iteration);
+  });
   begin(SessionPhase::Starting,
         [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
           const auto run = launcher.startJob(request, *shared, stop);

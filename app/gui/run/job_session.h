@@ -37,6 +37,7 @@ struct SessionState {
   JobState job = JobState::Preparing;
   bool isJobKnown = false;  // job was told, not assumed
   int worldSize = 0;        // 0: not known
+  std::int64_t totalSteps = 0;  // 0: not known
   std::vector<PreflightRow> rows;
   struct Copy {
     std::uint64_t done = 0, total = 0;  // bytes

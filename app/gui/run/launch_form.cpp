@@ -35,12 +35,12 @@ const QString kDataSetting = QStringLiteral("run/data");
 QString planFolder() { return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/plans"); }
 
 QString objectionText(const std::vector<Violation>& violations) {
-  QStringList lines{QObject::tr("✕ This plan cannot be launched:")};
+  QStringList lines{LaunchForm::tr("✕ This plan cannot be launched:")};
   for (std::size_t i = 0; i < std::min(violations.size(), kMostObjections); ++i) {
     const Violation& v = violations[i];
     lines << QString::fromStdString("• " + v.where + ": " + v.what + (v.remedy.empty() ? "" : "; " + v.remedy));
   }
-  if (violations.size() > kMostObjections) lines << QObject::tr("• and %1 more").arg(violations.size() - kMostObjections);
+  if (violations.size() > kMostObjections) lines << LaunchForm::tr("• and %1 more").arg(violations.size() - kMostObjections);
   return lines.join(QLatin1Char('\n'));
 }
 

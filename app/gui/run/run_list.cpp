@@ -27,11 +27,11 @@ QString timeOf(double seconds) {
 
 QString stateText(JobState state) {
   switch (state) {
-    case JobState::Preparing: return QObject::tr("… preparing");
-    case JobState::Running: return QObject::tr("▶ running");
-    case JobState::Finished: return QObject::tr("✓ finished");
-    case JobState::Failed: return QObject::tr("✕ failed");
-    case JobState::Stopped: return QObject::tr("■ stopped");
+    case JobState::Preparing: return RunList::tr("… preparing");
+    case JobState::Running: return RunList::tr("▶ running");
+    case JobState::Finished: return RunList::tr("✓ finished");
+    case JobState::Failed: return RunList::tr("✕ failed");
+    case JobState::Stopped: return RunList::tr("■ stopped");
   }
   return {};
 }

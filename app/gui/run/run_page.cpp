@@ -116,7 +116,7 @@ void RunPage::refresh() {
   runs_->setEnabled(!session_ || state_.phase != SessionPhase::Starting);
 }
 
-JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
+JobSession& RunPage::newSession(const QString& title) {
   if (session_) {
     session_->detach();
     leaving_.push_back(std::move(session_));
@@ -125,32 +125,31 @@ JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
   session_ = std::make_unique<JobSession>(desk_);
   state_ = {};
   title_ = title;
-  totalSteps_ = totalSteps;
   step_ = 0;
-  view_->begin(title, totalSteps);
+  view_->begin(title);
   sinceReload_.start();
   poll_.start();
   return *session_;
 }
 
 void RunPage::check() {
-  if (auto request = form_->request()) newSession(tr("Preflight of %1").arg(form_->planName()), 0).check(*std::move(request));
+  isLaunch_ = false;
+  if (auto request = form_->request()) newSession(tr("Preflight of %1").arg(form_->planName())).check(*std::move(request));
   poll();
 }
 
 void RunPage::launch() {
   auto request = form_->request();
   if (!request) return;
-  const std::int64_t steps = request->run.steps;
   isLaunch_ = true;
-  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps)
+  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName())
       .start(*std::move(request));
   poll();
 }
 
 void RunPage::open(const std::string& run) {
   isLaunch_ = false;
-  newSession({}, 0).attach(run);
+  newSession({}).attach(run);
   workspace_.showCommand(QStringLiteral("evenkeel-cli attach ") + QString::fromStdString(run));
   poll();
 }
@@ -211,10 +210,11 @@ void RunPage::showJob(const SessionUpdate& update) {
   }
   if (!isActive) return;
   if (step_ > 0) {
-    const QString of =
-        totalSteps_ > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(totalSteps_)) : tr("step %1").arg(exactText(step_));
-    emit workspace_.jobProgressed(kJobId, totalSteps_ > 0 ? static_cast<double>(step_) / static_cast<double>(totalSteps_) : -1,
-                                  tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
+    const QString of = state_.totalSteps > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(state_.totalSteps))
+                                             : tr("step %1").arg(exactText(step_));
+    emit workspace_.jobProgressed(
+        kJobId, state_.totalSteps > 0 ? static_cast<double>(step_) / static_cast<double>(state_.totalSteps) : -1,
+        tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
   } else {
     const QString copying = copyText(state_);
     emit workspace_.jobProgressed(kJobId, copyFraction(state_), copying.isEmpty() ? tr("preparing") : copying);

@@ -41,7 +41,7 @@ class RunPage final : public Page {
   void showEvent(QShowEvent* event) override;
   void check();
   void launch();
-  JobSession& newSession(const QString& title, std::int64_t totalSteps);
+  JobSession& newSession(const QString& title);
   void poll();
   void showJob(const SessionUpdate& update);
   void askLogin();
@@ -62,7 +62,7 @@ class RunPage final : public Page {
   std::vector<std::unique_ptr<JobSession>> leaving_;  // detached, until their threads end
   SessionState state_;
   QString title_;
-  std::int64_t totalSteps_ = 0, step_ = 0;
+  std::int64_t step_ = 0;
   double loss_ = 0;
   bool isInJobs_ = false;
   bool isLaunch_ = false;  // what is followed was started here, for the open project

@@ -2,11 +2,13 @@
 #include "app/gui/window/main_window.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFontDatabase>
 #include <QLabel>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -28,6 +30,7 @@ namespace {
 
 constexpr int kLayoutVersion = 1;  // a layout of another version is not restored
 constexpr int kMostRecent = 10;
+constexpr int kCommandWidth = 300;
 const QString kFilter = QStringLiteral("Evenkeel projects (*.evenkeel)");
 
 QDockWidget* makeDock(const QString& name, const QString& title, QWidget* content, QMainWindow* window, Qt::DockWidgetArea area) {
@@ -119,7 +122,7 @@ void MainWindow::makePanels() {
   tabifyDockWidget(log, jobs);
   for (QDockWidget* dock : {problems, log, jobs}) dock->hide();
 
-  connect(workspace_.get(), &Workspace::commandShown, this, [this](const QString& command) { log_->appendPlainText(QStringLiteral("$ ") + command); });
+  connect(workspace_.get(), &Workspace::commandShown, this, &MainWindow::showCommand);
   connect(workspace_.get(), &Workspace::logged, log_, &QPlainTextEdit::appendPlainText);
   connect(messages_, &MessageLine::shown, this, [this](int kind, const QString& text) {
     if (kind != static_cast<int>(MessageLine::Kind::Information)) new QTreeWidgetItem(problems_, {QString(), text, QString()});
@@ -185,7 +188,18 @@ void MainWindow::makeStatusBar() {
   jobCancel_ = new QToolButton;
   jobCancel_->setObjectName(QStringLiteral("jobCancel"));
   jobCancel_->setText(tr("Cancel"));
+  command_ = new QToolButton;
+  command_->setObjectName(QStringLiteral("newestCommand"));
+  command_->setAccessibleName(tr("Copy the command that does the same"));
+  command_->setAutoRaise(true);
+  command_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  command_->hide();
+  connect(command_, &QToolButton::clicked, this, [this] {
+    QGuiApplication::clipboard()->setText(command_->property("command").toString());
+    log_->appendPlainText(tr("The command is in the clipboard."));
+  });
   statusBar()->addWidget(summary_, 1);
+  statusBar()->addPermanentWidget(command_);
   for (QWidget* widget : {static_cast<QWidget*>(jobTitle_), static_cast<QWidget*>(jobBar_), static_cast<QWidget*>(jobCancel_)}) {
     statusBar()->addPermanentWidget(widget);
     widget->hide();
@@ -209,6 +223,14 @@ void MainWindow::makeStatusBar() {
     std::erase_if(running_, [id](const Job& job) { return job.id == id; });
     showJob();
   });
+}
+
+void MainWindow::showCommand(const QString& command) {
+  log_->appendPlainText(QStringLiteral("$ ") + command);
+  command_->setText(QStringLiteral("$ ") + command_->fontMetrics().elidedText(command, Qt::ElideRight, kCommandWidth));
+  command_->setToolTip(tr("The command that does the same; a click copies it:\n%1").arg(command));
+  command_->setProperty("command", command);
+  command_->show();
 }
 
 void MainWindow::showJob() {

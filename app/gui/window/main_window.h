@@ -53,6 +53,7 @@ class MainWindow final : public QMainWindow {
   void rememberFile(const QString& path);
   void fillRecent();
   void showJob();
+  void showCommand(const QString& command);
 
   ProjectDocument& document_;
   Selection selection_;
@@ -71,6 +72,7 @@ class MainWindow final : public QMainWindow {
   QLabel* jobTitle_ = nullptr;
   QProgressBar* jobBar_ = nullptr;
   QToolButton* jobCancel_ = nullptr;
+  QToolButton* command_ = nullptr;  // the newest that was shown
 
   struct Job {
     int id = 0;

@@ -255,7 +255,8 @@ TEST(RandomActions, CanBeUndoneToTheFirstByteAndDoneAgainToTheLast) {
     if (i % 25 != 0) continue;
     const auto again = parseProject(toJson(shown.project()), "the drawn project");
     ASSERT_TRUE(again) << "action " << i << ", " << monkey.last() << ": " << again.error().text();
-    ASSERT_TRUE(again->cluster == shown.project().cluster && again->layout == shown.project().layout)
+    // Plans keep what they were found for; all that a hand can draw must come back as it was.
+    ASSERT_TRUE(toJson(again->cluster) == toJson(shown.project().cluster) && again->layout == shown.project().layout)
         << "action " << i << ", " << monkey.last();
   }
   QUndoStack& undo = shown.document().undoStack();
