@@ -43,7 +43,7 @@ void connectStart(MainWindow& window, RunPage& run) {
     if (page->isVisible()) return page->fill();
     const auto runs = running();
     if (runs.empty()) return;
-    const QString more = runs.size() > 1 ? RunPage::tr(" And %n more.", nullptr, static_cast<int>(runs.size()) - 1) : QString();
+    const QString more = runs.size() > 1 ? RunPage::tr(" And %1 more.").arg(runs.size() - 1) : QString();
     workspace.messages.show(MessageLine::Kind::Information, RunPage::tr("Run %1 still runs.").arg(runs.front().title) + more,
                             {{RunPage::tr("Attach"), runs.front().attach}});
   });

@@ -140,7 +140,7 @@ QWidget* MachinePalette::makeCounts() {
     auto* button = new QToolButton;
     button->setText(QString::number(count));
     button->setCheckable(true);
-    button->setToolTip(tr("%n device(s) a machine", nullptr, count));
+    button->setToolTip(count == 1 ? tr("1 device a machine") : tr("%1 devices a machine").arg(count));
     button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     counts_->addButton(button, count);
     layout->addWidget(button);

@@ -175,6 +175,7 @@ void ComparePage::compare() {
   timer_.start();
   runs_.start(planners, std::move(request));
   showResults();
+  QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
   refreshControls();
 }
 

@@ -92,6 +92,13 @@ ModelPage::ModelPage(Workspace& workspace, QWidget* parent)
   view->setSelectionBehavior(QAbstractItemView::SelectRows);
   view->setAlternatingRowColors(true);
   view->verticalHeader()->hide();
+  view->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  view->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  connect(&table_, &LayerTable::modelReset, view, [this, view] {  // as high as its rows
+    view->setFixedHeight(view->horizontalHeader()->sizeHint().height() + view->rowHeight(0) * table_.rowCount() +
+                         2 * view->frameWidth());
+    view->setVisible(table_.rowCount() > 0);
+  });
   view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   for (QLabel* label : {fit_, granularity_}) {
     label->setWordWrap(true);
@@ -101,9 +108,11 @@ ModelPage::ModelPage(Workspace& workspace, QWidget* parent)
   granularity_->setObjectName(QStringLiteral("granularityLine"));
   auto* middle = new QVBoxLayout;
   middle->addWidget(title_);
-  middle->addWidget(view, 1);
+  middle->addWidget(view);
+  middle->addSpacing(6);
   middle->addWidget(fit_);
   middle->addWidget(granularity_);
+  middle->addStretch();
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(12, 12, 12, 12);
   layout->setSpacing(14);

@@ -98,7 +98,7 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   QFont mono = QFontDatabase::systemFont(QFontDatabase::FixedFont);
   mono.setPointSizeF(font().pointSizeF() * 0.95);
   command_->setFont(mono);
-  command_->setFixedHeight(QFontMetrics(mono).lineSpacing() * 4 + 10);
+  command_->setFixedHeight(QFontMetrics(mono).lineSpacing() * 5 + 10);
 
   auto* form = new QFormLayout(this);
   form->setContentsMargins(0, 0, 0, 0);
@@ -310,6 +310,7 @@ void LaunchForm::refresh() {
   const QString text = !lack.isEmpty() ? lack : busy_;
   hint_->setText(text);
   hint_->setVisible(!text.isEmpty());
+  if (hint_->width() > 0) hint_->setMinimumHeight(hint_->heightForWidth(hint_->width()));  // the form gives it one line
   QPalette tint;
   tint.setColor(QPalette::WindowText,
                 objects ? colours(palette()).error : palette().color(QPalette::PlaceholderText));

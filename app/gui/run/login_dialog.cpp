@@ -88,10 +88,10 @@ void LoginDialog::askAboutUnknownKey(QVBoxLayout& column) {
   setWindowTitle(tr("Unknown host key"));
   column.addWidget(paragraph(tr("%1 has not been reached from here before. It shows this key:").arg(place())));
   column.addWidget(verbatim(QStringLiteral("loginShownKey"), text(obstacle.shownKey)));
-  column.addWidget(paragraph(tr("Compare it with what this command says on that machine itself, or ask who runs it:")));
+  column.addWidget(paragraph(tr("Compare it with what this command says on that machine itself, or ask whoever runs it:")));
   column.addWidget(verbatim(QStringLiteral("loginCommand"),
                             QStringLiteral("for k in /etc/ssh/ssh_host_*_key.pub; do ssh-keygen -lf $k; done")));
-  column.addWidget(paragraph(tr("To trust it adds the key to %1.").arg(text(obstacle.knownHosts))));
+  column.addWidget(paragraph(tr("Trusting it adds it to %1.").arg(text(obstacle.knownHosts))));
   if (!question_.problem.empty()) column.addWidget(paragraph(QStringLiteral("✕ ") + text(question_.problem)));
   addButtons(column, tr("Trust this key"), tr("Cancel"));
 }
@@ -107,8 +107,8 @@ void LoginDialog::tellOfChangedKey(QVBoxLayout& column) {
   column.addWidget(verbatim(QStringLiteral("loginKnownKey"), text(obstacle.knownKeys)));
   column.addWidget(paragraph(tr("Shown now:")));
   column.addWidget(verbatim(QStringLiteral("loginShownKey"), text(obstacle.shownKey)));
-  column.addWidget(
-      paragraph(tr("If who runs it confirms the new key, forget the old one with this command, then launch again:")));
+  column.addWidget(paragraph(
+      tr("If whoever runs that machine confirms the new key, remove the old one with this command, then launch again:")));
   const std::string entry = obstacle.port == 22 ? obstacle.host : "[" + obstacle.host + "]:" + std::to_string(obstacle.port);
   column.addWidget(
       verbatim(QStringLiteral("loginCommand"),

@@ -14,7 +14,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kColumnWidth = 860, kGap = 18;
+constexpr int kColumnWidth = 860, kNameWidth = 280, kGap = 18;
 
 QLabel* heading(const QString& text, double scale) {
   auto* label = new QLabel(text);
@@ -37,6 +37,14 @@ QLabel* dim(const QString& text) {
   auto* label = new QLabel(text);
   label->setForegroundRole(QPalette::PlaceholderText);
   return label;
+}
+
+/// Names at the left, what they are at the right; the same columns in all lists.
+void setUp(QGridLayout& list) {
+  list.setVerticalSpacing(0);
+  list.setHorizontalSpacing(12);
+  list.setColumnStretch(1, 1);
+  list.setColumnMinimumWidth(0, kNameWidth);
 }
 
 void addHeading(QGridLayout& list, const QString& text) {
@@ -69,9 +77,7 @@ StartPage::StartPage(Workspace& workspace, StartLinks links, QWidget* parent)
   buttons->addWidget(dim(tr("or drop a project here")));
   buttons->addStretch();
 
-  examples_->setColumnStretch(1, 1);
-  examples_->setHorizontalSpacing(12);
-  examples_->setVerticalSpacing(0);
+  setUp(*examples_);
   addHeading(*examples_, tr("Examples"));
   int number = 0;
   for (const Example& example : examples()) {
@@ -117,14 +123,11 @@ void StartPage::showEvent(QShowEvent* event) {
 void StartPage::fill() {
   auto* fresh = new QWidget;
   auto* list = new QGridLayout(fresh);
-  list->setContentsMargins(0, 0, 0, 0);
-  list->setVerticalSpacing(0);
-  list->setHorizontalSpacing(12);
-  list->setColumnStretch(1, 1);
+  list->setContentsMargins(0, 0, 0, kGap);
+  setUp(*list);
   addRunning(*list);
   addRecovered(*list);
   addRecent(*list);
-  addHeading(*list, {});                                                  // the same distance to what stands below
   delete lists_->parentWidget()->layout()->replaceWidget(lists_, fresh);  // the item, not the widget
   lists_->hide();
   lists_->deleteLater();  // a button of it may be what led here

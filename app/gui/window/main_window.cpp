@@ -23,6 +23,7 @@
 #include <QVBoxLayout>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/quantity_text.h"
 #include "app/gui/window/mode_bar.h"
 
 namespace evenkeel::gui {
@@ -30,7 +31,7 @@ namespace {
 
 constexpr int kLayoutVersion = 1;  // a layout of another version is not restored
 constexpr int kMostRecent = 10;
-constexpr int kCommandWidth = 300;
+constexpr int kCommandWidth = 230, kJobWidth = 300;
 const QString kFilter = QStringLiteral("Evenkeel projects (*.evenkeel)");
 
 QDockWidget* makeDock(const QString& name, const QString& title, QWidget* content, QMainWindow* window, Qt::DockWidgetArea area) {
@@ -181,9 +182,10 @@ void MainWindow::makeMenus() {
 void MainWindow::makeStatusBar() {
   summary_ = new QLabel;
   summary_->setObjectName(QStringLiteral("summary"));
+  summary_->setContentsMargins(10, 0, 0, 0);
   jobTitle_ = new QLabel;
   jobBar_ = new QProgressBar;
-  jobBar_->setFixedWidth(160);
+  jobBar_->setFixedWidth(120);
   jobBar_->setTextVisible(false);
   jobCancel_ = new QToolButton;
   jobCancel_->setObjectName(QStringLiteral("jobCancel"));
@@ -242,7 +244,9 @@ void MainWindow::showJob() {
   for (const Job& job : running_) new QTreeWidgetItem(jobs_, {job.title, job.text});
   if (!any) return;
   const Job& job = running_.back();
-  jobTitle_->setText(job.text.isEmpty() ? job.title : job.title + QStringLiteral("  ") + job.text);
+  const QString title = job.text.isEmpty() ? job.title : job.title + QStringLiteral("  ") + job.text;
+  jobTitle_->setText(jobTitle_->fontMetrics().elidedText(title, Qt::ElideRight, kJobWidth));
+  jobTitle_->setToolTip(title);
   jobBar_->setRange(0, job.fraction < 0 ? 0 : 1000);
   if (job.fraction >= 0) jobBar_->setValue(static_cast<int>(job.fraction * 1000));
 }
@@ -252,17 +256,22 @@ void MainWindow::refresh() {
   setWindowModified(document_.isModified());
   for (const auto& [mode, page] : pages_) modes_->setMissing(mode, page->missing());
   const Cluster& cluster = document_.project().cluster;
-  double tera = 0, memory = 0;
+  double flops = 0;
+  Bytes memory{};
+  const std::size_t types = cluster.deviceTypes.size();
   for (const DeviceId device : cluster.devices()) {
     const DeviceType& type = cluster.typeOf(device);
     double best = 0;
     for (const auto& [precision, peak] : type.peak) best = std::max(best, tflops(peak) * type.speed);
-    tera += best;
-    memory += gib(type.memory);
+    flops += best * 1e12;
+    memory = memory + type.memory;
   }
   const int count = cluster.deviceCount();
-  summary_->setText(count == 0 ? tr("No devices yet")
-                               : tr("%n device(s)", nullptr, count) + tr(" of %1 types · %2 GiB · peak %3 Tflop/s (dense)").arg(cluster.deviceTypes.size()).arg(memory, 0, 'f', 0).arg(tera, 0, 'g', 3));
+  summary_->setText(
+      count == 0 ? tr("No devices yet")
+                 : (count == 1 ? tr("1 device")
+                               : tr("%1 devices of %2").arg(count).arg(types == 1 ? tr("1 type") : tr("%1 types").arg(types))) +
+                       tr(" · %1 · peak %2flop/s (dense)").arg(bytesText(memory), countText(flops)));
 }
 
 bool MainWindow::maySwitchDocument() {
