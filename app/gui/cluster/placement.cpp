@@ -58,11 +58,10 @@ CanvasSize sizeOf(const Cluster& cluster, const std::string& item) {
 namespace {
 
 /// The nodes of one site: rows by type, inside by name.
-Places arrangedSite(std::vector<const Node*> nodes, std::size_t& columns) {
+Places arrangedSite(std::vector<const Node*> nodes, std::size_t columns) {
   std::ranges::stable_sort(nodes, [](const Node* a, const Node* b) {
     return firstType(*a) != firstType(*b) ? firstType(*a) < firstType(*b) : comesBefore(a->name, b->name);
   });
-  columns = columnsFor(nodes.size());
   std::vector<std::string> names;
   std::vector<bool> startsRow;
   for (std::size_t i = 0, inRow = 0; i < nodes.size(); ++i) {
@@ -107,11 +106,13 @@ Places arranged(const Cluster& cluster) {
   constexpr double kRowHeight = kSwitchHeight + 4 * kGrid;
   const double top = static_cast<double>(rows) * kRowHeight + (rows > 0 ? kGrid : 0);
 
+  const auto count = std::ranges::count_if(sites, [](const auto& site) { return !site.empty(); });
   Places layout;
   double left = 0;
   for (const auto& site : sites) {
     if (site.empty()) continue;
-    std::size_t columns = 0;
+    // Sites stand abreast: each is rather high than wide, so that the picture keeps the shape of a window.
+    const std::size_t columns = count > 1 ? static_cast<std::size_t>(std::sqrt(static_cast<double>(site.size()))) : columnsFor(site.size());
     for (const auto& [name, at] : arrangedSite(site, columns)) layout[name] = {at.x + left, at.y + top};
     left += static_cast<double>(columns) * kCellWidth;
   }

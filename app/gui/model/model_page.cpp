@@ -21,6 +21,8 @@
 namespace evenkeel::gui {
 namespace {
 
+constexpr int kTableWidth = 1000;  // on a wide screen numbers must not stand a hand's breadth from their names
+
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 /// A box whose first entry leaves the choice open and says what that comes to.
@@ -92,6 +94,7 @@ ModelPage::ModelPage(Workspace& workspace, QWidget* parent)
   view->setSelectionBehavior(QAbstractItemView::SelectRows);
   view->setAlternatingRowColors(true);
   view->verticalHeader()->hide();
+  view->setMaximumWidth(kTableWidth);
   view->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   view->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   connect(&table_, &LayerTable::modelReset, view, [this, view] {  // as high as its rows

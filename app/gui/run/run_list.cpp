@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QTreeWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/quantity_text.h"
@@ -111,6 +112,12 @@ void RunList::take(const Result<std::vector<RunRow>>& rows) {
   emit reloaded();
 }
 
+void RunList::setOwn(std::vector<std::string> own) {
+  if (own == own_) return;
+  own_ = std::move(own);
+  fill();
+}
+
 void RunList::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) fill();
@@ -124,7 +131,11 @@ void RunList::fill() {
         list_, {timeOf(row.started), stateText(row.state), exactText(row.steps), QString::fromStdString(row.run)});
     item->setTextAlignment(Steps, Qt::AlignRight | Qt::AlignVCenter);
     item->setForeground(State, stateColour(row.state, palette()));
-    item->setToolTip(Id, item->text(Id));
+    const bool isOwn = std::ranges::find(own_, row.run) != own_.end();
+    item->setToolTip(Id, isOwn ? tr("%1, started from this project").arg(item->text(Id)) : item->text(Id));
+    QFont font = list_->font();
+    font.setBold(isOwn);
+    item->setFont(Started, font);
     if (item->text(Id) == current) list_->setCurrentItem(item);
   }
   for (const int column : {Started, State, Steps}) list_->resizeColumnToContents(column);

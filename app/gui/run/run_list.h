@@ -26,6 +26,8 @@ class RunList final : public QWidget {
   /// Reads the history again on another thread, see reloaded(); a failure stands in place of the rows.
   void reload();
   [[nodiscard]] const std::vector<RunRow>& rows() const { return rows_; }
+  /// The runs of the open project; they stand out.
+  void setOwn(std::vector<std::string> own);
 
  signals:
   void opened(const std::string& run);
@@ -37,6 +39,7 @@ class RunList final : public QWidget {
   void fill();
   Background background_;
   std::vector<RunRow> rows_;
+  std::vector<std::string> own_;
   QTreeWidget* list_;
   QLabel* note_;
   QPushButton* open_;

@@ -107,6 +107,7 @@ void RunPage::showEvent(QShowEvent* event) {
 }
 
 void RunPage::refresh() {
+  runs_->setOwn(workspace_.document.project().runs);
   QWidget* shown = session_ ? static_cast<QWidget*>(view_) : workspace_.document.project().plans.empty() ? noPlan_ : noRun_;
   right_->setCurrentWidget(shown);
   form_->setBusy(!session_ || !isBusy(state_.phase) ? QString()

@@ -114,6 +114,21 @@ class NewcomerTest : public RealJobs {
     run = rows->front().run;
   }
 
+  /// Closing ends nothing; the next window knows the run and shows all of its curve.
+  void closeAndComeBack() {
+    const QString folder = QString::fromStdString((directory_.path() / "window").string());
+    shown_.reset();
+    shown_ = std::make_unique<WholeWindow>(folder);
+    ASSERT_TRUE(QTest::qWaitFor([this] { return shown_->window().findChild<QPushButton*>(QStringLiteral("startAttach")) != nullptr; }, kLongMs));
+    shown_->click("startAttach");
+    ASSERT_TRUE(shown_->isShown(Mode::Run));
+    const auto& points = shown_->find<CurvePlot>("lossCurve").points();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return points.size() >= 3; }, kLongMs));
+    EXPECT_EQ(points.front().x, 1) << "from the first step on";
+    const std::size_t before = points.size();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return points.size() > before; }, kLongMs)) << "it goes on";
+  }
+
   void stop(const std::string& run) {
     shown_->click("runStop");
     auto* question = shown_->window().findChild<QMessageBox*>(QStringLiteral("stopQuestion"));
@@ -136,10 +151,11 @@ TEST_F(NewcomerTest, DrawsPlansComparesLaunchesWatchesAndStops) {
   ASSERT_NO_FATAL_FAILURE(compareAndUseAnother());
   std::string run;
   ASSERT_NO_FATAL_FAILURE(launch(run));
-  ASSERT_NO_FATAL_FAILURE(stop(run));
   EXPECT_THAT(shown_->project().runs, ::testing::ElementsAre(run)) << "the project remembers its runs";
   shown_->document().undoStack().setIndex(0);
   EXPECT_EQ(shown_->bytes(), atFirst);
+  ASSERT_NO_FATAL_FAILURE(closeAndComeBack());
+  ASSERT_NO_FATAL_FAILURE(stop(run));
 }
 
 }  // namespace
