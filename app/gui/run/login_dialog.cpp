@@ -77,6 +77,7 @@ void LoginDialog::addButtons(QVBoxLayout& column, const QString& agree, const QS
     QPushButton* yes = buttons->addButton(agree, QDialogButtonBox::ActionRole);
     yes->setObjectName(QStringLiteral("loginAgree"));
     yes->setAutoDefault(false);
+    yes->setMinimumWidth(yes->sizeHint().width() + 20);
     connect(yes, &QPushButton::clicked, this, &LoginDialog::agree);
   }
   column.addSpacing(6);

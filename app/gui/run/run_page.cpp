@@ -226,7 +226,7 @@ void RunPage::askStop() {
   if (!session_ || state_.isStopping) return;
   if (state_.run.empty()) return session_->detach();  // nothing runs yet
   const QString run = QString::fromStdString(state_.run);
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run),
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run),
                               QMessageBox::NoButton, this);
   box->setObjectName(QStringLiteral("stopQuestion"));
   box->setAttribute(Qt::WA_DeleteOnClose);
