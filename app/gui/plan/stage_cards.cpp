@@ -138,7 +138,7 @@ void StageCards::paintCard(QPainter& painter, const QRect& rect, const StageFact
   const auto write = [&](const QString& text, QPalette::ColorRole role) {
     const QString fitting = fontMetrics().elidedText(text, Qt::ElideRight, inside.width());
     painter.setPen(palette().color(role));
-    if (fitting.size() > 1) painter.drawText(QRect(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter, fitting);
+    if (fitting != QStringLiteral("…")) painter.drawText(QRect(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter, fitting);
     top += line;
   };
   const QString mark = stage.isBottleneck ? QStringLiteral("◆ ") : QString();
