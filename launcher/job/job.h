@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/plan/run.h"
 #include "launcher/job/status.h"
 #include "launcher/ssh/host.h"
+#include "launcher/ssh/ssh_login.h"
 
 namespace evenkeel {
 
@@ -78,6 +80,18 @@ struct StopReport {
 using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, const std::string& name,
                                                               std::chrono::milliseconds deadline, std::stop_token)>;
 
+/// Settles what a login needs a person for; called from the threads of a job, several at once.
+struct LoginAdvisor {
+  virtual ~LoginAdvisor() = default;
+  /// By key file: those that a person has given until now.
+  [[nodiscard]] virtual std::map<std::string, std::string> passPhrases() = 0;
+  /// True: the login can be tried again. May wait for a person as long as it likes, until the stop; no deadline runs meanwhile.
+  [[nodiscard]] virtual bool settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) = 0;
+};
+
+/// The usual connector (this machine, or SSH), with somebody to ask.
+[[nodiscard]] Connector connectorAsking(std::shared_ptr<LoginAdvisor> advisor);
+
 class RunHistory;
 
 /// Starts jobs, follows them, stops them, remembers them. A job is detached on its nodes: it needs no launcher to go on, and
@@ -86,6 +100,7 @@ class Launcher {
  public:
   /// Opens (or makes) the run history: $XDG_DATA_HOME/evenkeel/runs.sqlite, by default under ~/.local/share.
   [[nodiscard]] static Result<Launcher> open();
+  [[nodiscard]] static Result<Launcher> open(Connector connect);
   /// The same with other folders (history; packed training text) and other hosts, for tests.
   [[nodiscard]] static Result<Launcher> open(const std::filesystem::path& dataDirectory,
                                              const std::filesystem::path& cacheDirectory, Connector connect);
@@ -124,6 +139,9 @@ class Launcher {
 
   /// The number of ranks of a run.
   [[nodiscard]] Result<int> worldSizeOf(const std::string& run);
+
+  /// How many steps a run was started for.
+  [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);
 
  private:
   Launcher(std::unique_ptr<RunHistory> history, std::filesystem::path cacheDirectory, Connector connect);

@@ -69,11 +69,17 @@ Launcher& Launcher::operator=(Launcher&&) noexcept = default;
 Launcher::~Launcher() = default;
 
 Result<Launcher> Launcher::open() {
+  return open([](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline, std::stop_token stop) {
+    return connectTo(target, name, deadline, std::move(stop));
+  });
+}
+
+Result<Launcher> Launcher::open(Connector connect) {
   auto data = ownDirectory("XDG_DATA_HOME", ".local/share");
   if (!data) return std::move(data).error();
   auto cache = ownDirectory("XDG_CACHE_HOME", ".cache");
   if (!cache) return std::move(cache).error();
-  return open(*data, *cache, &connectTo);
+  return open(*data, *cache, std::move(connect));
 }
 
 Result<Launcher> Launcher::open(const fs::path& dataDirectory, const fs::path& cacheDirectory, Connector connect) {
@@ -198,6 +204,12 @@ Result<int> Launcher::worldSizeOf(const std::string& run) {
   auto record = history_->find(run);
   if (!record) return std::move(record).error();
   return record->worldSize;
+}
+
+Result<std::int64_t> Launcher::totalStepsOf(const std::string& run) {
+  auto record = history_->find(run);
+  if (!record) return std::move(record).error();
+  return integerOf(record->run, "steps");
 }
 
 Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) {

@@ -36,6 +36,7 @@ struct NodeLayout {
 
 /// LocalHost for no host, else SshHost; proxy_jump is refused as "not yet".
 [[nodiscard]] Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name,
-                                                      std::chrono::milliseconds deadline, std::stop_token stop = {});
+                                                      std::chrono::milliseconds deadline, std::stop_token stop = {},
+                                                      LoginHelp* help = nullptr);
 
 }  // namespace evenkeel

@@ -201,10 +201,10 @@ Result<Ending> SshHost::converse(ssh_channel channel, const Command& command, Pr
 }  // namespace
 
 Result<std::unique_ptr<Host>> connectSsh(const std::string& name, const SshAddress& address, std::chrono::milliseconds deadline,
-                                         std::stop_token stop) {
+                                         std::stop_token stop, LoginHelp* help) {
   const TimeLimits limits(deadline, {});
   const StopEvent stopEvent(std::move(stop));
-  auto session = logIn(name, address, limits, stopEvent);
+  auto session = logIn(name, address, limits, stopEvent, help);
   if (!session) return std::move(session).error();
   return std::unique_ptr<Host>(std::make_unique<SshHost>(name, *std::move(session)));
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,19 @@ namespace evenkeel {
 namespace {
 
 using Key = std::unique_ptr<ssh_key_struct, decltype(&::ssh_key_free)>;
+
+/// Whether a private key file can only be read with a pass phrase: OpenSSH's own format names its cipher, PEM says so in words.
+bool isLocked(const std::string& file) {
+  constexpr std::string_view kOpenSshUnlocked = "b3BlbnNzaC1rZXktdjEAAAAABG5vbm";  // "openssh-key-v1", cipher "none", in base64
+  std::ifstream stream(file);
+  bool isOpenSsh = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find("ENCRYPTED") != std::string::npos) return true;
+    if (isOpenSsh) return !line.starts_with(kOpenSshUnlocked);
+    isOpenSsh = line == "-----BEGIN OPENSSH PRIVATE KEY-----";
+  }
+  return false;
+}
 
 /// Stands where libssh or its crypto library would ask at a terminal for a pass phrase.
 int refusePassPhrase(const char* /*prompt*/, char* /*buffer*/, std::size_t /*length*/, int /*echo*/, int /*verify*/,
@@ -39,8 +53,8 @@ std::string fingerprintOf(ssh_key key) {
 
 class Login {
  public:
-  Login(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop)
-      : where_(where), address_(address), limits_(limits), stop_(stop), session_(::ssh_new()) {}
+  Login(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop, LoginHelp* help)
+      : where_(where), address_(address), limits_(limits), stop_(stop), help_(help), session_(::ssh_new()) {}
 
   Result<SshSession> run() {
     for (const auto step : {&Login::setOptions, &Login::connect, &Login::checkHostKey, &Login::authenticate}) {
@@ -57,7 +71,8 @@ class Login {
   Result<bool> tryAgent();
   Result<bool> tryKeyFile(const std::string& file);
   Result<int> drive(const std::function<int()>& call, int again);
-  [[nodiscard]] Error hostKeyError(int verdict, ssh_key key) const;
+  Error hostKeyError(int verdict, ssh_key key);
+  void hindered(LoginObstacle obstacle);
   [[nodiscard]] std::string knownFingerprints() const;
   [[nodiscard]] std::string option(ssh_options_e which) const;
   [[nodiscard]] std::string sshCommand() const;
@@ -66,6 +81,7 @@ class Login {
   const SshAddress& address_;
   const TimeLimits& limits_;
   const StopEvent& stop_;
+  LoginHelp* help_;
   SshSession session_;
   std::string host_;  // after ~/.ssh/config
   unsigned port_ = 22;
@@ -166,16 +182,28 @@ std::string Login::knownFingerprints() const {
   return fingerprints.empty() ? "another one" : fingerprints;
 }
 
-Error Login::hostKeyError(int verdict, ssh_key key) const {
+void Login::hindered(LoginObstacle obstacle) {
+  obstacle.host = host_;
+  obstacle.port = static_cast<int>(port_);
+  if (help_ != nullptr) help_->obstacle = std::move(obstacle);
+}
+
+Error Login::hostKeyError(int verdict, ssh_key key) {
   const std::string file = address_.knownHosts.empty() ? option(SSH_OPTIONS_KNOWNHOSTS) : address_.knownHosts;
   const std::string shown = fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(key)), fingerprintOf(key));
   const std::string entry = port_ == 22 ? host_ : fmt::format("[{}]:{}", host_, port_);
   if (verdict == SSH_KNOWN_HOSTS_UNKNOWN || verdict == SSH_KNOWN_HOSTS_NOT_FOUND) {
+    char* line = nullptr;
+    ::ssh_session_export_known_hosts_entry(session_.get(), &line);
+    const std::unique_ptr<char, decltype(&::ssh_string_free_char)> owned(line, &::ssh_string_free_char);
+    hindered({.shownKey = shown, .knownHosts = file, .knownHostsLine = line == nullptr ? "" : line});
     return failed(
         where_, fmt::format("the key of {} port {} is unknown: {}", host_, port_, shown),
         fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}",
                     port_, shellWord(host_), shellWord(file)));
   }
+  hindered(
+      {.kind = LoginObstacle::Kind::ChangedHostKey, .shownKey = shown, .knownKeys = knownFingerprints(), .knownHosts = file});
   return failed(where_,
                 fmt::format("the key of {} port {} has changed: {} has {}, the host shows {}: someone may be in between", host_,
                             port_, file, knownFingerprints(), shown),
@@ -208,14 +236,21 @@ Result<bool> Login::tryAgent() {
 
 Result<bool> Login::tryKeyFile(const std::string& file) {
   ssh_key raw = nullptr;
-  const int read = ::ssh_pki_import_privkey_file(file.c_str(), nullptr, &refusePassPhrase, nullptr, &raw);
+  const auto given = help_ == nullptr ? std::map<std::string, std::string>::const_iterator{} : help_->passPhrases.find(file);
+  const bool isGiven = help_ != nullptr && given != help_->passPhrases.end();
+  const int read =
+      ::ssh_pki_import_privkey_file(file.c_str(), isGiven ? given->second.c_str() : nullptr, &refusePassPhrase, nullptr, &raw);
   const Key key(raw, &::ssh_key_free);
   if (read == SSH_EOF) {
     tried_.push_back(fmt::format("{} (no such file, or not readable)", file));
     return false;
   }
   if (read != SSH_OK) {
-    tried_.push_back(fmt::format("{} (no key, or it needs a pass phrase: ssh-add {})", file, shellWord(file)));
+    const bool needsPassPhrase = isLocked(file);
+    if (needsPassPhrase) hindered({.kind = LoginObstacle::Kind::PassPhrase, .identity = file, .wasWrong = isGiven});
+    tried_.push_back(!needsPassPhrase ? fmt::format("{} (no private key)", file)
+                     : isGiven        ? fmt::format("{} (the pass phrase does not open it)", file)
+                                      : fmt::format("{} (it needs a pass phrase: ssh-add {})", file, shellWord(file)));
     return false;
   }
   tried_.push_back(file);
@@ -268,8 +303,28 @@ void SshSessionEnd::operator()(ssh_session_struct* session) const {
   ::ssh_free(session);
 }
 
-Result<SshSession> logIn(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop) {
-  return Login(where, address, limits, stop).run();
+Result<SshSession> logIn(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop,
+                         LoginHelp* help) {
+  if (help != nullptr) help->obstacle.reset();
+  auto session = Login(where, address, limits, stop, help).run();
+  if (session && help != nullptr) help->obstacle.reset();  // another key did
+  return session;
+}
+
+Result<void> trustHostKey(const LoginObstacle& unknown) {
+  assert(unknown.kind == LoginObstacle::Kind::UnknownHostKey);
+  const std::filesystem::path file = unknown.knownHosts;
+  std::error_code ignored;
+  if (!file.parent_path().empty() && std::filesystem::create_directory(file.parent_path(), ignored))
+    std::filesystem::permissions(file.parent_path(), std::filesystem::perms::owner_all, ignored);
+  // A file of an editor may lack its last newline: ours must not continue that line.
+  std::ifstream before(file, std::ios::binary | std::ios::ate);
+  const bool isOpenLine = before && before.tellg() > 0 && before.seekg(-1, std::ios::end) && before.get() != '\n';
+  std::ofstream stream(file, std::ios::app);
+  stream << (isOpenLine ? "\n" : "") << unknown.knownHostsLine << (unknown.knownHostsLine.ends_with('\n') ? "" : "\n");
+  stream.flush();
+  if (stream) return {};
+  return failed(file.string(), "cannot be written", "check who may write it");
 }
 
 }  // namespace evenkeel

@@ -26,7 +26,7 @@ MachineItem::Content contentOf(const Cluster& cluster, const Node& node) {
     slot += static_cast<std::size_t>(group.count);
   }
   content.detail =
-      QObject::tr("inside %1 · NIC %2 GB/s").arg(numberText(gbs(node.intra.bandwidth)), numberText(gbs(node.nic.bandwidth)));
+      CanvasScene::tr("inside %1 · NIC %2 GB/s").arg(numberText(gbs(node.intra.bandwidth)), numberText(gbs(node.nic.bandwidth)));
   return content;
 }
 

@@ -65,7 +65,7 @@ void SelectTool::release(const CanvasPointer& pointer) {
   if (ended == Gesture::Drag) {
     const Items items = workspace_.selection.items();
     if (!offset_.isNull()) {
-      workspace_.document.edit(QObject::tr("Move"),
+      workspace_.document.edit(CanvasScene::tr("Move"),
                                [&](Project& project) { moveItems(project, items, offset_.x(), offset_.y()); });
     }
   } else if (ended == Gesture::Press && (pointer.modifiers & (Qt::ShiftModifier | Qt::ControlModifier)) == 0 &&
@@ -124,7 +124,7 @@ bool LinkTool::cancel() {
 void LinkTool::finish(const std::string& second) {
   const std::string first = std::exchange(first_, {});
   std::string key;
-  workspace_.document.edit(QObject::tr("Link %1 and %2").arg(QString::fromStdString(first), QString::fromStdString(second)),
+  workspace_.document.edit(CanvasScene::tr("Link %1 and %2").arg(QString::fromStdString(first), QString::fromStdString(second)),
                            [&](Project& project) {
                              auto connected = connectItems(project, first, second);
                              if (connected) key = *connected;

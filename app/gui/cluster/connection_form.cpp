@@ -8,43 +8,14 @@
 #include "app/gui/cluster/fields.h"
 
 namespace evenkeel::gui {
-namespace {
-
-constexpr double kLeastGbs = 1e-9, kMost = 1e9;  // what a cluster file can hold
-
-template <class T, class Get>
-std::optional<double> common(const std::vector<const T*>& things, const Get& get) {
-  for (const T* thing : things) {
-    if (get(*thing) != get(*things.front())) return std::nullopt;
-  }
-  return get(*things.front());
-}
-
-QFormLayout* formOf(QWidget* widget) {
-  auto* form = new QFormLayout(widget);
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setVerticalSpacing(5);
-  return form;
-}
-
-QLabel* heading(const QString& words) {
-  auto* label = new QLabel(words);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
-  label->setContentsMargins(0, 8, 0, 0);
-  return label;
-}
-
-}  // namespace
-
 ConnectionForm::ConnectionForm(Workspace& workspace, QWidget* parent)
     : QWidget(parent),
       workspace_(workspace),
-      bandwidth_(new NumberField(QStringLiteral("linkBandwidth"), tr("Bandwidth of the link"), tr("GB/s"), kLeastGbs, kMost)),
-      latency_(new NumberField(QStringLiteral("linkLatency"), tr("Latency of the link"), tr("µs"), 0, kMost)) {
-  auto* form = formOf(this);
-  form->addRow(heading(tr("Link")));
+      bandwidth_(
+          new NumberField(QStringLiteral("linkBandwidth"), tr("Bandwidth of the link"), tr("GB/s"), kLeastGbs, kMostOfAny)),
+      latency_(new NumberField(QStringLiteral("linkLatency"), tr("Latency of the link"), tr("µs"), 0, kMostOfAny)) {
+  auto* form = makeForm(this);
+  form->addRow(formHeading(tr("Link")));
   form->addRow(tr("Bandwidth"), bandwidth_);
   form->addRow(tr("Latency"), latency_);
   bandwidth_->setSource(tr("What one flow gets in each direction; it overrides NICs and switches between the two machines"));
@@ -81,11 +52,12 @@ SwitchForm::SwitchForm(Workspace& workspace, QWidget* parent)
     : QWidget(parent),
       workspace_(workspace),
       name_(new TextField(QStringLiteral("switchName"), tr("Name of the switch"), {})),
-      bandwidth_(new NumberField(QStringLiteral("switchBandwidth"), tr("Bandwidth of a port"), tr("GB/s"), kLeastGbs, kMost)),
-      total_(new NumberField(QStringLiteral("switchTotal"), tr("Bandwidth of the whole switch"), tr("GB/s"), 0, kMost)),
-      latency_(new NumberField(QStringLiteral("switchLatency"), tr("Latency of the switch"), tr("µs"), 0, kMost)) {
-  auto* form = formOf(this);
-  form->addRow(heading(tr("Switch")));
+      bandwidth_(
+          new NumberField(QStringLiteral("switchBandwidth"), tr("Bandwidth of a port"), tr("GB/s"), kLeastGbs, kMostOfAny)),
+      total_(new NumberField(QStringLiteral("switchTotal"), tr("Bandwidth of the whole switch"), tr("GB/s"), 0, kMostOfAny)),
+      latency_(new NumberField(QStringLiteral("switchLatency"), tr("Latency of the switch"), tr("µs"), 0, kMostOfAny)) {
+  auto* form = makeForm(this);
+  form->addRow(formHeading(tr("Switch")));
   form->addRow(tr("Name"), name_);
   form->addRow(tr("Each port"), bandwidth_);
   form->addRow(tr("In all"), total_);
@@ -102,14 +74,7 @@ SwitchForm::SwitchForm(Workspace& workspace, QWidget* parent)
           [=](double value) { change(tr("Change switch latency"), [&](Switch& s) { s.latency = fromMicroseconds(value); }); });
   connect(name_, &TextField::edited, this, [this](const QString& to) {
     if (items_.size() != 1) return;
-    const std::string from = *items_.begin();
-    std::optional<Error> error;
-    workspace_.document.edit(tr("Rename %1").arg(text(from)), [&](Project& project) {
-      if (auto renamed = rename(project, from, to.toStdString()); !renamed) error = renamed.error();
-    });
-    if (!error) return workspace_.selection.setItems({to.toStdString()});
-    workspace_.messages.showError(*error);
-    name_->setValue(text(from));
+    renameItem(workspace_, *name_, std::string(*items_.begin()), to);
   });
   hide();
 }

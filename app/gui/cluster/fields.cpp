@@ -1,14 +1,43 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/cluster/fields.h"
 
+#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
 
+#include "app/gui/cluster/cluster_edits.h"
 #include "app/gui/cluster/cluster_text.h"
 #include "core/base/words.h"
 
 namespace evenkeel::gui {
+
+QFormLayout* makeForm(QWidget* widget) {
+  auto* form = new QFormLayout(widget);
+  form->setContentsMargins(0, 0, 0, 0);
+  form->setVerticalSpacing(5);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  return form;
+}
+
+QLabel* formHeading(const QString& words) {
+  auto* label = new QLabel(words);
+  QFont font = label->font();
+  font.setBold(true);
+  label->setFont(font);
+  label->setContentsMargins(0, 8, 0, 0);
+  return label;
+}
+
+void renameItem(Workspace& workspace, TextField& field, const std::string& from, const QString& to) {
+  std::optional<Error> error;
+  workspace.document.edit(TextField::tr("Rename %1").arg(text(from)), [&](Project& project) {
+    if (auto renamed = rename(project, from, to.toStdString()); !renamed) error = renamed.error();
+  });
+  if (!error) return workspace.selection.setItems({to.toStdString()});
+  workspace.messages.showError(*error);
+  field.setValue(text(from));
+}
 
 NumberField::NumberField(const QString& name, const QString& title, const QString& unit, double least, double most,
                          QWidget* parent)

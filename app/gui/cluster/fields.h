@@ -4,11 +4,33 @@
 #include <QLineEdit>
 #include <QWidget>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
+#include "app/gui/window/page.h"
+
+class QFormLayout;
 class QLabel;
 class QToolButton;
 
 namespace evenkeel::gui {
+
+inline constexpr double kLeastGbs = 1e-9, kMostOfAny = 1e9;  // what a cluster file can hold
+
+/// What all of the things (at least one) have in common; nothing if they differ.
+template <class T, class Get>
+auto common(const std::vector<const T*>& things, const Get& get) -> std::optional<std::decay_t<decltype(get(*things.front()))>> {
+  auto value = get(*things.front());
+  for (const T* thing : things) {
+    if (get(*thing) != value) return std::nullopt;
+  }
+  return value;
+}
+
+/// The rows of an inspector form, and a bold line above some of them.
+[[nodiscard]] QFormLayout* makeForm(QWidget* widget);
+[[nodiscard]] QLabel* formHeading(const QString& words);
 
 /// A number with its unit, of one thing or of many. Where they differ it says "(mixed)"; what is typed is meant for all.
 /// A value unlike that of the device table is bold, and a button brings that one back.
@@ -52,5 +74,8 @@ class TextField final : public QLineEdit {
   const QString placeholder_;
   QString shown_;
 };
+
+/// Renames a machine or switch as one undo step and selects it; what is refused is said, and the field shows the old name again.
+void renameItem(Workspace& workspace, TextField& field, const std::string& from, const QString& to);
 
 }  // namespace evenkeel::gui

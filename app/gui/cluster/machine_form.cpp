@@ -17,27 +17,6 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr double kLeastGbs = 1e-9, kMost = 1e9;  // what a cluster file can hold
-
-/// What all of them have; nothing if they differ.
-template <class Get>
-auto common(const std::vector<const Node*>& nodes, const Get& get) -> std::optional<std::decay_t<decltype(get(*nodes.front()))>> {
-  auto value = get(*nodes.front());
-  for (const Node* node : nodes) {
-    if (get(*node) != value) return std::nullopt;
-  }
-  return value;
-}
-
-QLabel* section(const QString& words) {
-  auto* label = new QLabel(words);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
-  label->setContentsMargins(0, 8, 0, 0);
-  return label;
-}
-
 QString peakText(const DeviceType& type) {
   QStringList parts;
   for (const auto& [precision, peak] : type.peak) {
@@ -45,7 +24,7 @@ QString peakText(const DeviceType& type) {
     parts << QStringLiteral("%1 %2").arg(numberText(tflops(peak) * type.speed),
                                          QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())));
   }
-  return parts.join(QStringLiteral(", ")) + QObject::tr(" Tflop/s dense");
+  return parts.join(QStringLiteral(", ")) + MachineForm::tr(" Tflop/s dense");
 }
 
 }  // namespace
@@ -56,19 +35,16 @@ QString sourceText(const DeviceType& type, const char* figure) {
   const auto known = std::ranges::find(devices, base, [](const CatalogueDevice& device) { return device.type.name; });
   if (known == devices.end() || !known->sources.contains(figure)) return text(type.source);
   const Source& source = known->sources.at(figure);
-  QString words = QObject::tr("Device table: %1").arg(text(source.title));
+  QString words = MachineForm::tr("Device table: %1").arg(text(source.title));
   if (!source.date.empty()) words += QStringLiteral(", ") + text(source.date);
   if (!source.address.empty()) words += QStringLiteral("\n") + text(source.address);
-  if (!source.verified) words += QObject::tr("\nUnverified: written from memory");
+  if (!source.verified) words += MachineForm::tr("\nUnverified: written from memory");
   return words;
 }
 
 MachineForm::MachineForm(Workspace& workspace, QWidget* parent) : QWidget(parent), workspace_(workspace) {
   setObjectName(QStringLiteral("machineForm"));
-  auto* form = new QFormLayout(this);
-  form->setContentsMargins(0, 0, 0, 0);
-  form->setVerticalSpacing(5);
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  QFormLayout* form = makeForm(this);
   addDevices(*form);
   addFigures(*form);
   addLinks(*form);
@@ -118,14 +94,7 @@ void MachineForm::addDevices(QFormLayout& form) {
   form.addRow(tr("Name"), name);
   connect(name, &TextField::edited, this, [this, name](const QString& to) {
     if (items_.size() != 1) return;
-    const std::string from = *items_.begin();
-    std::optional<Error> error;
-    workspace_.document.edit(tr("Rename %1").arg(text(from)), [&](Project& project) {
-      if (auto renamed = rename(project, from, to.toStdString()); !renamed) error = renamed.error();
-    });
-    if (!error) return workspace_.selection.setItems({to.toStdString()});
-    workspace_.messages.showError(*error);
-    name->setValue(text(from));
+    renameItem(workspace_, *name, std::string(*items_.begin()), to);
   });
   auto* type = new QComboBox;
   type->setObjectName(QStringLiteral("machineType"));
@@ -236,7 +205,7 @@ void MachineForm::addFigures(QFormLayout& form) {
 
 void MachineForm::addNumber(QFormLayout& form, const QString& name, const QString& title, const QString& unit, double least,
                             const Get& get, const Set& set, const Get& usual, const char* figure) {
-  auto* field = new NumberField(name, title, unit, least, kMost);
+  auto* field = new NumberField(name, title, unit, least, kMostOfAny);
   form.addRow(title, field);
   connect(field, &NumberField::edited, this,
           [=, this](double value) { change(title.toLower(), [&](Node& node) { set(node, value); }); });
@@ -252,7 +221,7 @@ void MachineForm::addNumber(QFormLayout& form, const QString& name, const QStrin
 }
 
 void MachineForm::addLinks(QFormLayout& form) {
-  form.addRow(section(tr("Inside, between two devices")));
+  form.addRow(formHeading(tr("Inside, between two devices")));
   const auto usual = [this](const Node& node) { return defaultLinks(firstType(node)); };
   addNumber(
       form, QStringLiteral("intraBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
@@ -263,7 +232,7 @@ void MachineForm::addLinks(QFormLayout& form) {
       [](const Node& n) { return microseconds(n.intra.latency); },
       [](Node& n, double value) { n.intra.latency = fromMicroseconds(value); },
       [usual](const Node& n) { return microseconds(usual(n).intra.latency); }, "intra");
-  form.addRow(section(tr("NIC, to other machines")));
+  form.addRow(formHeading(tr("NIC, to other machines")));
   addNumber(
       form, QStringLiteral("nicBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
       [](const Node& n) { return gbs(n.nic.bandwidth); }, [](Node& n, double value) { n.nic.bandwidth = fromGbs(value); },
@@ -305,7 +274,7 @@ void MachineForm::addSshText(QFormLayout& form, const QString& name, const QStri
 }
 
 void MachineForm::addReach(QFormLayout& form) {
-  form.addRow(section(tr("SSH")));
+  form.addRow(formHeading(tr("SSH")));
   addSshText(form, QStringLiteral("sshHost"), tr("Host"), tr("this computer"), &SshTarget::host);
   addSshText(form, QStringLiteral("sshUser"), tr("User"), tr("as ssh's settings say"), &SshTarget::user);
   auto* port = new QSpinBox;
@@ -323,7 +292,7 @@ void MachineForm::addReach(QFormLayout& form) {
     port->setEnabled(std::ranges::none_of(nodes, [](const Node* node) { return node->ssh.host.empty(); }));
   });
   addSshText(form, QStringLiteral("sshIdentity"), tr("Key file"), tr("agent or default key"), &SshTarget::identity);
-  form.addRow(section(tr("Cost")));
+  form.addRow(formHeading(tr("Cost")));
   addNumber(
       form, QStringLiteral("pricePerHour"), tr("Price"), tr("per h"), 0, [](const Node& n) { return n.pricePerHour; },
       [](Node& n, double value) { n.pricePerHour = value; }, {}, nullptr);

@@ -30,7 +30,7 @@ QString tipOf(const DeviceType& type) {
       tr("<b>%1</b> %2<br>%3 Tflop/s dense at best, %4, memory %5 GB/s<br>inside a machine %6 GB/s, NIC %7 GB/s%8<br><i>%9</i>")
           .arg(text(type.name).toHtmlEscaped(), text(type.vendor).toHtmlEscaped(), numberText(best), bytesText(type.memory),
                numberText(gbs(type.memoryBandwidth)), numberText(gbs(type.intra.bandwidth)), numberText(gbs(type.nicBandwidth)),
-               type.nicPerDevice ? QObject::tr(" each") : QString(), text(type.source).toHtmlEscaped());
+               type.nicPerDevice ? MachinePalette::tr(" each") : QString(), text(type.source).toHtmlEscaped());
 }
 
 QList<QStandardItem*> row(const QString& name, const QString& detail, const QString& type, const QString& tip) {
@@ -140,7 +140,7 @@ QWidget* MachinePalette::makeCounts() {
     auto* button = new QToolButton;
     button->setText(QString::number(count));
     button->setCheckable(true);
-    button->setToolTip(tr("%n device(s) a machine", nullptr, count));
+    button->setToolTip(count == 1 ? tr("1 device a machine") : tr("%1 devices a machine").arg(count));
     button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     counts_->addButton(button, count);
     layout->addWidget(button);

@@ -55,13 +55,13 @@ CanvasSize sizeOf(const Cluster& cluster, const std::string& item) {
   return isSwitch ? CanvasSize{kSwitchWidth, kSwitchHeight} : CanvasSize{kMachineWidth, kMachineHeight};
 }
 
-Places arranged(const Cluster& cluster) {
-  std::vector<const Node*> nodes;
-  for (const Node& node : cluster.nodes) nodes.push_back(&node);
+namespace {
+
+/// The nodes of one site: rows by type, inside by name.
+Places arrangedSite(std::vector<const Node*> nodes, std::size_t columns) {
   std::ranges::stable_sort(nodes, [](const Node* a, const Node* b) {
     return firstType(*a) != firstType(*b) ? firstType(*a) < firstType(*b) : comesBefore(a->name, b->name);
   });
-  const std::size_t columns = columnsFor(nodes.size());
   std::vector<std::string> names;
   std::vector<bool> startsRow;
   for (std::size_t i = 0, inRow = 0; i < nodes.size(); ++i) {
@@ -75,16 +75,65 @@ Places arranged(const Cluster& cluster) {
     startsRow.push_back(breaks);
   }
   Places layout;
-  const double top = cluster.switches.empty() ? 0 : kCellHeight;
-  fillRows(layout, names, startsRow, columns, {0, top});
+  fillRows(layout, names, startsRow, columns, {0, 0});
+  return layout;
+}
 
-  const double width =
-      static_cast<double>(std::min(columns, std::max<std::size_t>(1, nodes.size()))) * kCellWidth - (kCellWidth - kMachineWidth);
-  const double switchStep = kSwitchWidth + 3 * kGrid;
-  double x = std::max(0.0, (width - static_cast<double>(cluster.switches.size()) * switchStep + 3 * kGrid) / 2);
-  for (const Switch& s : cluster.switches) {
-    layout[s.name] = snapped({x, 0});
-    x += switchStep;
+/// How many switches stand between a switch and its nodes. A cycle, which a file may hold until it is checked, counts as long
+/// as there are switches.
+std::size_t levelOf(const Cluster& cluster, const Switch& s, std::size_t deepest) {
+  std::size_t level = 0;
+  for (const Switch& below : cluster.switches) {
+    const bool isMember = std::ranges::find(s.members, below.name) != s.members.end();
+    if (isMember && deepest > 0) level = std::max(level, 1 + levelOf(cluster, below, deepest - 1));
+  }
+  return level;
+}
+
+}  // namespace
+
+/// Sites, which are the nodes of one switch, from left to right; above each its switch, above those the switches that join them.
+Places arranged(const Cluster& cluster) {
+  std::vector<std::vector<const Node*>> sites(cluster.switches.size() + 1);  // the last one: of no switch
+  for (const Node& node : cluster.nodes) {
+    const auto own = std::ranges::find_if(
+        cluster.switches, [&](const Switch& s) { return std::ranges::find(s.members, node.name) != s.members.end(); });
+    sites[static_cast<std::size_t>(own - cluster.switches.begin())].push_back(&node);
+  }
+  std::vector<std::size_t> levels;
+  for (const Switch& s : cluster.switches) levels.push_back(levelOf(cluster, s, cluster.switches.size()));
+  const std::size_t rows = levels.empty() ? 0 : *std::ranges::max_element(levels) + 1;
+  constexpr double kRowHeight = kSwitchHeight + 4 * kGrid;
+  const double top = static_cast<double>(rows) * kRowHeight + (rows > 0 ? kGrid : 0);
+
+  const auto count = std::ranges::count_if(sites, [](const auto& site) { return !site.empty(); });
+  Places layout;
+  double left = 0;
+  for (const auto& site : sites) {
+    if (site.empty()) continue;
+    // Sites stand abreast: each is rather high than wide, so that the picture keeps the shape of a window.
+    const std::size_t columns = count > 1 ? static_cast<std::size_t>(std::sqrt(static_cast<double>(site.size()))) : columnsFor(site.size());
+    for (const auto& [name, at] : arrangedSite(site, columns)) layout[name] = {at.x + left, at.y + top};
+    left += static_cast<double>(columns) * kCellWidth;
+  }
+  // A switch stands over the middle of its members, which stand already; those without members at the right.
+  std::vector<double> taken(rows, -1e300);  // of each row, how far it is filled
+  for (std::size_t level = 0; level < rows; ++level) {
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      if (levels[i] != level) continue;
+      const Switch& s = cluster.switches[i];
+      double least = 1e300, most = -1e300;
+      for (const std::string& member : s.members) {
+        const auto at = layout.find(member);
+        if (at == layout.end()) continue;
+        least = std::min(least, at->second.x);
+        most = std::max(most, at->second.x + sizeOf(cluster, member).width);
+      }
+      const double wished = least > most ? std::max(0.0, taken[level]) : (least + most - kSwitchWidth) / 2;
+      const double x = std::max(wished, taken[level]);
+      layout[s.name] = snapped({x, static_cast<double>(rows - 1 - level) * kRowHeight});
+      taken[level] = x + kSwitchWidth + 3 * kGrid;
+    }
   }
   return layout;
 }

@@ -140,7 +140,7 @@ void CompareColumn::setContender(const Contender& contender, std::optional<Secon
 void CompareColumn::showPlan(const Contender& contender, std::optional<Seconds> best) {
   const Evaluation& evaluation = *contender.evaluation;
   const PlanPrediction& predicted = *evaluation.plan.predicted;
-  const PlanFacts facts = planFacts(evaluation.plan);
+  const PlanFacts& facts = contender.facts;
   const bool isBest = best && predicted.iteration <= *best;
   const std::string ended =
       evaluation.plan.search.is_object() ? evaluation.plan.search.value("stopped", std::string()) : std::string();

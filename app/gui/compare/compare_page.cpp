@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/compare/compare_page.h"
 
-#include <QAction>
 #include <QCheckBox>
 #include <QDoubleSpinBox>
 #include <QHBoxLayout>
@@ -11,14 +10,13 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <algorithm>
-#include <map>
 
 #include "app/gui/compare/compare_column.h"
 #include "app/gui/compare/memory_bars.h"
 #include "app/gui/plan/plan_page.h"
 #include "app/gui/plan/search_command.h"
+#include "app/gui/plan/search_controls.h"
 #include "app/gui/plan/search_panel.h"
-#include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_legend.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
@@ -27,9 +25,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kPollMs = 40;                                                     // 25 times a second
-constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
-constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
+constexpr int kPollMs = 40;  // 25 times a second
 
 QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = nullptr) {
   auto* panel = new QWidget;
@@ -45,32 +41,6 @@ QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = n
 }
 
 }  // namespace
-
-Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
-  const auto firstLike = [&](int pipeline) {
-    const auto group = std::ranges::find_if(facts.pipelines, [&](const PipelineFacts& p) { return p.contains(pipeline); });
-    return group == facts.pipelines.end() ? pipeline : group->first;
-  };
-  Timeline folded;
-  std::map<std::pair<int, int>, int> laneOf;  // of pipeline and stage, in the folded timeline
-  for (const Lane& lane : timeline.lanes) {
-    if (firstLike(lane.pipeline) != lane.pipeline) continue;
-    laneOf[{lane.pipeline, lane.stage}] = static_cast<int>(folded.lanes.size());
-    folded.lanes.push_back(lane);
-  }
-  const auto foldedLane = [&](int lane) {
-    const Lane& own = timeline.lanes[static_cast<std::size_t>(lane)];
-    return laneOf.at({firstLike(own.pipeline), own.stage});
-  };
-  for (Span span : timeline.spans) {
-    const Lane& own = timeline.lanes[static_cast<std::size_t>(span.lane)];
-    if (firstLike(own.pipeline) != own.pipeline) continue;
-    span.lane = foldedLane(span.lane);
-    if (span.waitsForLane >= 0) span.waitsForLane = foldedLane(span.waitsForLane);
-    folded.spans.push_back(span);
-  }
-  return folded;
-}
 
 ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
     : Page(workspace, parent),
@@ -143,33 +113,20 @@ QWidget* ComparePage::makeControls() {
   label->setBuddy(limit_);
   layout->addWidget(label);
   limit_->setObjectName(QStringLiteral("compareLimit"));
-  limit_->setRange(0, 1e6);
-  limit_->setDecimals(0);
-  limit_->setSuffix(tr(" s"));
-  limit_->setSpecialValueText(tr("none"));
-  limit_->setValue(60);
+  setUpTimeLimit(*limit_);
   layout->addWidget(limit_);
   layout->addStretch();
   stop_->setObjectName(QStringLiteral("compareStop"));
   start_->setObjectName(QStringLiteral("compareStart"));
   start_->setToolTip(tr("Run the ticked planners (F5)"));
   start_->setDefault(true);
-  for (QPushButton* button : {stop_, start_}) {
-    button->setMinimumWidth(button->sizeHint().width() + 20);
-    layout->addWidget(button);
-  }
+  widen({stop_, start_});
+  layout->addWidget(stop_);
+  layout->addWidget(start_);
   connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
   connect(stop_, &QPushButton::clicked, &runs_, &CompareRuns::cancelAll);
-  const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {
-    auto* action = new QAction(button->text(), this);
-    action->setShortcut(keys);
-    addAction(action);
-    connect(action, &QAction::triggered, button, [button] {
-      if (button->isEnabled()) emit button->clicked();
-    });
-  };
-  addKey(QKeySequence(Qt::Key_F5), start_);
-  addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
+  addKey(*this, QKeySequence(Qt::Key_F5), *start_);
+  addKey(*this, QKeySequence(Qt::SHIFT | Qt::Key_F5), *stop_);
   return bar;
 }
 
@@ -218,6 +175,7 @@ void ComparePage::compare() {
   timer_.start();
   runs_.start(planners, std::move(request));
   showResults();
+  QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
   refreshControls();
 }
 
@@ -242,12 +200,10 @@ void ComparePage::showResults() {
     columns_[i]->setContender(contender, best);
     if (!contender.evaluation) continue;
     const QString name = QString::fromStdString(contender.planner->name);
-    PlanFacts facts = planFacts(contender.evaluation->plan);
-    const bool isFolded = facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
+    const bool isFolded = contender.facts.pipelines.size() < contender.evaluation->plan.pipelines.size();
     const QString heading = QStringLiteral("%1, %2").arg(name, timeText(contender.evaluation->plan.predicted->iteration));
-    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading,
-                     SliceModel(foldedTimeline(contender.evaluation->timeline, facts))});
-    groups.push_back({name, std::move(facts)});
+    bands.push_back({isFolded ? heading + tr(" (of equal pipelines the first)") : heading, contender.slices});
+    groups.push_back({name, contender.facts});
   }
   timeline_->setBands(std::move(bands));
   memory_->setGroups(std::move(groups));
@@ -279,13 +235,13 @@ void ComparePage::use(int index) {
 }
 
 void ComparePage::refresh(Parts parts) {
-  if (parts == kEverything) {  // another project
+  if (parts == kAllParts) {  // another project
     if (runs_.isRunning()) emit workspace_.jobEnded(job_);
     runs_.abandon();
     timer_.stop();
     stack_->setCurrentIndex(0);
   }
-  if (!(parts & kInputs)) return;
+  if (!(parts & kPlanInputs)) return;
   refreshControls();
   refreshStale();
 }
@@ -302,9 +258,7 @@ void ComparePage::refreshStale() {
     const auto problem = workspace_.document.project().problem();
     isStale = !problem || inputsHash(problem->cluster, problem->model, problem->training) != comparedInputs_;
   }
-  QPalette palette = stale_->palette();
-  palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
-  stale_->setPalette(palette);
+  tintAsWarning(*stale_);
   stale_->setVisible(isStale);
 }
 

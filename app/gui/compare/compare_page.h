@@ -67,7 +67,4 @@ class ComparePage final : public Page {
   MemoryBars* memory_;
 };
 
-/// The timeline with only the first of equal pipelines; who waited for another of them waits for the first.
-[[nodiscard]] Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts);
-
 }  // namespace evenkeel::gui

@@ -2,6 +2,8 @@
 #include "app/gui/compare/compare_runs.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/profile/analytic_profile.h"
 
@@ -16,12 +18,47 @@ PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& all) {
   return own;
 }
 
-Evaluation evaluated(const Plan& plan) {
+struct Prediction {
+  Evaluation evaluation;
+  PlanFacts facts;
+  std::shared_ptr<const SliceModel> slices;
+};
+
+Prediction predicted(const Plan& plan) {
   const AnalyticProfile profile(plan.model, plan.training);
-  return evaluate(plan, profile, true);
+  Prediction prediction{evaluate(plan, profile, true), {}, {}};
+  prediction.facts = planFacts(prediction.evaluation.plan);
+  prediction.slices = std::make_shared<const SliceModel>(foldedTimeline(prediction.evaluation.timeline, prediction.facts));
+  return prediction;
 }
 
 }  // namespace
+
+Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
+  const auto firstLike = [&](int pipeline) {
+    const auto group = std::ranges::find_if(facts.pipelines, [&](const PipelineFacts& p) { return p.contains(pipeline); });
+    return group == facts.pipelines.end() ? pipeline : group->first;
+  };
+  Timeline folded;
+  std::map<std::pair<int, int>, int> laneOf;  // of pipeline and stage, in the folded timeline
+  for (const Lane& lane : timeline.lanes) {
+    if (firstLike(lane.pipeline) != lane.pipeline) continue;
+    laneOf[{lane.pipeline, lane.stage}] = static_cast<int>(folded.lanes.size());
+    folded.lanes.push_back(lane);
+  }
+  const auto foldedLane = [&](int lane) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(lane)];
+    return laneOf.at({firstLike(own.pipeline), own.stage});
+  };
+  for (Span span : timeline.spans) {
+    const Lane& own = timeline.lanes[static_cast<std::size_t>(span.lane)];
+    if (firstLike(own.pipeline) != own.pipeline) continue;
+    span.lane = foldedLane(span.lane);
+    if (span.waitsForLane >= 0) span.waitsForLane = foldedLane(span.waitsForLane);
+    folded.spans.push_back(span);
+  }
+  return folded;
+}
 
 CompareRuns::CompareRuns(QObject* parent) : QObject(parent) {
   connect(&session_, &SearchSession::finished, this, &CompareRuns::finish);
@@ -50,13 +87,23 @@ void CompareRuns::startNext() {
 }
 
 void CompareRuns::finish() {
-  const int index = running_;
-  Contender& contender = contenders_[static_cast<std::size_t>(index)];
-  contender.state = Contender::State::Done;
+  Contender& contender = contenders_[static_cast<std::size_t>(running_)];
   contender.search = session_.snapshot();
   contender.result = session_.result();
-  if (contender.result->ok()) contender.evaluation = evaluated(contender.result->value());
-  running_ = -1;
+  if (!contender.result->ok()) return endRunning();
+  background_.run([plan = contender.result->value()] { return predicted(plan); },
+                  [this](Prediction prediction) {
+                    Contender& predicted = contenders_[static_cast<std::size_t>(running_)];
+                    predicted.evaluation = std::move(prediction.evaluation);
+                    predicted.facts = std::move(prediction.facts);
+                    predicted.slices = std::move(prediction.slices);
+                    endRunning();
+                  });
+}
+
+void CompareRuns::endRunning() {
+  const int index = std::exchange(running_, -1);
+  contenders_[static_cast<std::size_t>(index)].state = Contender::State::Done;
   emit changed(index);
   startNext();
 }
@@ -78,6 +125,7 @@ void CompareRuns::cancelAll() {
 
 void CompareRuns::abandon() {
   session_.abandon();
+  background_.forget();
   running_ = -1;
   contenders_.clear();
 }

@@ -5,7 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "app/gui/plan/plan_facts.h"
 #include "app/gui/plan/search_session.h"
+#include "app/gui/timeline/slice_model.h"
+#include "app/gui/widgets/background.h"
 #include "core/cost/evaluate.h"
 
 namespace evenkeel::gui {
@@ -17,11 +20,17 @@ struct Contender {
   State state = State::Waiting;
   SearchSnapshot search;                 // at its end
   std::optional<Result<Plan>> result;    // of a Done one
-  std::optional<Evaluation> evaluation;  // of a plan, with its timeline
+  /// Of a plan; worked out on a thread of its own.
+  std::optional<Evaluation> evaluation;  // with its timeline
+  PlanFacts facts;
+  std::shared_ptr<const SliceModel> slices;  // the timeline with only the first of equal pipelines
 };
 
+/// The timeline with only the first of equal pipelines; who waited for another of them waits for the first.
+[[nodiscard]] Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts);
+
 /// Runs planners one after the other on the same problem with the same limit, so that each has all cores, and predicts all plans
-/// with the same cost model.
+/// with the same cost model, on a thread of its own.
 class CompareRuns final : public QObject {
   Q_OBJECT
 
@@ -36,7 +45,7 @@ class CompareRuns final : public QObject {
   /// Ends and forgets everything.
   void abandon();
 
-  [[nodiscard]] bool isRunning() const { return running_ >= 0; }
+  [[nodiscard]] bool isRunning() const { return running_ >= 0; }  // or its plan is being predicted
   [[nodiscard]] int runningIndex() const { return running_; }  // -1: none
   [[nodiscard]] const std::vector<Contender>& contenders() const { return contenders_; }
   [[nodiscard]] SearchSnapshot liveSearch() const { return session_.snapshot(); }  // of the running one
@@ -52,8 +61,10 @@ class CompareRuns final : public QObject {
  private:
   void startNext();
   void finish();
+  void endRunning();
 
   SearchSession session_;
+  Background background_;
   SearchRequest request_;
   std::vector<Contender> contenders_;
   int running_ = -1;

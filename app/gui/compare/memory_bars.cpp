@@ -13,6 +13,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr double kGroupGap = 18, kWidestBar = 26;
+constexpr double kLeastGroup = 90;  // of a group, for its heading
 constexpr double kHeadroom = 1.08;  // what is drawn above the limit
 
 double used(const StageFacts& stage) {
@@ -57,17 +58,28 @@ QRectF MemoryBars::area() const {
   return QRectF(rect()).adjusted(fontMetrics().horizontalAdvance(QStringLiteral("100 %")) + 10, 6, -6, -line - 6);
 }
 
-QRectF MemoryBars::groupArea(std::size_t group) const {
-  // Groups share the width by their stages, so that bars of all groups are equally wide.
-  std::size_t all = 0, before = 0;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    all += stageCount(groups_[g].facts);
-    if (g < group) before += stageCount(groups_[g].facts);
+MemoryBars::Widths MemoryBars::widths() const {
+  const double groups = static_cast<double>(std::max<std::size_t>(1, groups_.size()));
+  const double room = area().width() - kGroupGap * groups;
+  const double least = std::min(kLeastGroup, room / groups);
+  double each = kWidestBar;
+  // A group that is too small for its heading takes more than its share: the others have the less, and then perhaps more of them
+  // are too small.
+  for (std::size_t pass = 0; pass <= groups_.size(); ++pass) {
+    double left = room, bars = 0;
+    for (const Group& group : groups_) {
+      const auto count = static_cast<double>(stageCount(group.facts));
+      if (each * count < least) left -= least;
+      else bars += count;
+    }
+    if (bars > 0) each = std::min(each, left / bars);
   }
+  return {each, least};
+}
+
+QRectF MemoryBars::groupArea(std::size_t group) const {
+  const auto [each, least] = widths();
   const QRectF whole = area();
-  const double room = whole.width() - kGroupGap * static_cast<double>(groups_.size());
-  const double each = std::min(kWidestBar, room / static_cast<double>(std::max<std::size_t>(1, all)));
-  const double least = std::min(90.0, room / static_cast<double>(groups_.size()));  // for the heading
   double left = whole.left();
   for (std::size_t g = 0; g < group; ++g)
     left += std::max(least, each * static_cast<double>(stageCount(groups_[g].facts))) + kGroupGap;

@@ -36,6 +36,10 @@ class MemoryBars final : public QWidget {
   };
   [[nodiscard]] QRectF area() const;
   [[nodiscard]] std::vector<Bar> bars() const;
+  struct Widths {
+    double bar, leastGroup;
+  };
+  [[nodiscard]] Widths widths() const;
   [[nodiscard]] QRectF groupArea(std::size_t group) const;
   std::vector<Group> groups_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/document/project_document.h"
 
-#include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
@@ -13,7 +12,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kRecoveryDelayMs = 2000;  // what a crash may lose
+constexpr int kRecoveryDelayMs = 1000;  // writing has as long again before a crash could lose more than two seconds
 
 Parts difference(const Project& a, const Project& b) {
   Parts parts;
@@ -26,50 +25,43 @@ Parts difference(const Project& a, const Project& b) {
   return parts;
 }
 
-constexpr Parts kAllParts = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
-
-/// A recovery file begins with the process that owns it and the path of the document that it stands for.
-Json recoveryJson(const Project& project, const QString& path) {
-  Json json;
-  json["pid"] = QCoreApplication::applicationPid();
-  json["path"] = path.toStdString();
-  json["project"] = toJson(project);
-  return json;
-}
-
 bool processLives(qint64 pid) { return QFileInfo::exists(QStringLiteral("/proc/%1").arg(pid)); }
 
 }  // namespace
 
 ProjectDocument::ProjectDocument(QString recoveryFolder, QObject* parent)
-    : QObject(parent), recoveryFolder_(std::move(recoveryFolder)) {
-  recoveryFile_ = QDir(recoveryFolder_).filePath(QUuid::createUuid().toString(QUuid::WithoutBraces) + QStringLiteral(".recovery"));
+    : QObject(parent),
+      recoveryFolder_(std::move(recoveryFolder)),
+      project_(std::make_shared<const Project>()),
+      recovery_(QDir(recoveryFolder_)
+                    .filePath(QUuid::createUuid().toString(QUuid::WithoutBraces) + QStringLiteral(".recovery"))
+                    .toStdString()) {
   recoveryTimer_.setSingleShot(true);
   recoveryTimer_.setInterval(kRecoveryDelayMs);
   connect(&recoveryTimer_, &QTimer::timeout, this, &ProjectDocument::writeRecovery);
 }
 
-ProjectDocument::~ProjectDocument() { removeRecovery(); }
+ProjectDocument::~ProjectDocument() = default;
 
 QString ProjectDocument::title() const { return path_.isEmpty() ? tr("Untitled") : QFileInfo(path_).completeBaseName(); }
 
 void ProjectDocument::edit(const QString& text, const std::function<void(Project&)>& change, const QString& mergeKey) {
-  Project after = project_;
-  change(after);
-  if (after == project_) return;
+  auto after = std::make_shared<Project>(*project_);
+  change(*after);
+  if (*after == *project_) return;
   undo_.push(new ProjectEdit(*this, std::move(after), text, mergeKey));
 }
 
-void ProjectDocument::apply(const Project& project) {
-  const Parts parts = difference(project_, project);
-  project_ = project;
+void ProjectDocument::apply(std::shared_ptr<const Project> project) {
+  const Parts parts = difference(*project_, *project);
+  project_ = std::move(project);
   if (!parts) return;
   if (!recoveryTimer_.isActive()) recoveryTimer_.start();
   emit changed(parts);
 }
 
 void ProjectDocument::reset(Project project, const QString& path) {
-  project_ = std::move(project);
+  project_ = std::make_shared<const Project>(std::move(project));
   path_ = path;
   undo_.clear();
   removeRecovery();
@@ -77,7 +69,7 @@ void ProjectDocument::reset(Project project, const QString& path) {
   emit changed(kAllParts);
 }
 
-void ProjectDocument::startNew() { reset({}, {}); }
+void ProjectDocument::startNew(Project project) { reset(std::move(project), {}); }
 
 Result<void> ProjectDocument::open(const QString& path) {
   auto project = loadProject(path.toStdString());
@@ -87,7 +79,7 @@ Result<void> ProjectDocument::open(const QString& path) {
 }
 
 Result<void> ProjectDocument::saveAs(const QString& path) {
-  auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(project_)));
+  auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(*project_)));
   if (!written) return written;
   path_ = path;
   undo_.setClean();
@@ -97,16 +89,13 @@ Result<void> ProjectDocument::saveAs(const QString& path) {
 }
 
 void ProjectDocument::writeRecovery() {
-  if (!isModified()) return;
-  QDir().mkpath(recoveryFolder_);
-  QFile::setPermissions(recoveryFolder_, QFileDevice::ReadOwner | QFileDevice::WriteOwner | QFileDevice::ExeOwner);
-  // A full disk must not disturb the work that is going on; saving says it aloud.
-  (void)writeFileAtomically(recoveryFile_.toStdString(), recoveryJson(project_, path_).dump(), true);
+  if (isModified()) recovery_.write(project_, path_.toStdString());
+  else recovery_.remove();  // what was undone must not come back
 }
 
 void ProjectDocument::removeRecovery() {
   recoveryTimer_.stop();
-  QFile::remove(recoveryFile_);
+  recovery_.remove();
 }
 
 QList<ProjectDocument::Recovered> ProjectDocument::recoverable() const {
@@ -128,10 +117,17 @@ Result<void> ProjectDocument::recover(const Recovered& recovered) {
   reset({}, recovered.originalPath);
   edit(tr("Recover"), [&](Project& current) { current = *std::move(project); });
   writeRecovery();
+  recovery_.finish();
   discard(recovered);
   return {};
 }
 
 void ProjectDocument::discard(const Recovered& recovered) { QFile::remove(recovered.file); }
+
+bool isStale(const Plan& plan, const Project& project) {
+  if (plan.inputsSha256.empty()) return false;
+  const auto problem = project.problem();
+  return !problem || inputsHash(problem->cluster, problem->model, problem->training) != plan.inputsSha256;
+}
 
 }  // namespace evenkeel::gui

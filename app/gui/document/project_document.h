@@ -8,7 +8,9 @@
 #include <QTimer>
 #include <QUndoStack>
 #include <functional>
+#include <memory>
 
+#include "app/gui/document/recovery_writer.h"
 #include "core/plan/project.h"
 
 namespace evenkeel::gui {
@@ -17,9 +19,13 @@ namespace evenkeel::gui {
 enum class Part { Cluster = 1, Layout = 2, Model = 4, Training = 8, Plans = 16, Runs = 32 };
 Q_DECLARE_FLAGS(Parts, Part)
 Q_DECLARE_OPERATORS_FOR_FLAGS(Parts)
+/// What a document says that has become another one.
+inline constexpr Parts kAllParts = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
+/// What a plan depends on.
+inline constexpr Parts kPlanInputs = Parts(Part::Cluster) | Part::Model | Part::Training;
 
 /// The one project of a window. Views read it, change it through edit() only, and hear of every change, also of undo, by
-/// changed(). Two seconds after a change it is written to a recovery file, so that a crash loses nothing older.
+/// changed(). A second after a change it is on its way to a recovery file, so that a crash loses nothing that is two seconds old.
 class ProjectDocument final : public QObject {
   Q_OBJECT
 
@@ -28,7 +34,9 @@ class ProjectDocument final : public QObject {
   explicit ProjectDocument(QString recoveryFolder, QObject* parent = nullptr);
   ~ProjectDocument() override;
 
-  [[nodiscard]] const Project& project() const { return project_; }
+  [[nodiscard]] const Project& project() const { return *project_; }
+  /// The same, to be kept: a version of the project never changes.
+  [[nodiscard]] const std::shared_ptr<const Project>& snapshot() const { return project_; }
   [[nodiscard]] QUndoStack& undoStack() { return undo_; }
   [[nodiscard]] const QString& path() const { return path_; }  // empty: never saved
   [[nodiscard]] QString title() const;                         // file name, or "Untitled"
@@ -38,8 +46,8 @@ class ProjectDocument final : public QObject {
   /// Consecutive edits with the same mergeKey (not empty) are one step: a drag, a spin box that is held.
   void edit(const QString& text, const std::function<void(Project&)>& change, const QString& mergeKey = {});
 
-  /// Replaces everything by an empty project, or by what a file holds; undo does not go behind it.
-  void startNew();
+  /// Replaces everything by a project without a file, or by what a file holds; undo does not go behind it.
+  void startNew(Project project = {});
   [[nodiscard]] Result<void> open(const QString& path);
   /// Atomic. Ends with isModified() == false.
   [[nodiscard]] Result<void> saveAs(const QString& path);
@@ -60,15 +68,20 @@ class ProjectDocument final : public QObject {
 
  private:
   friend class ProjectEdit;
-  void apply(const Project& project);
+  void apply(std::shared_ptr<const Project> project);
   void reset(Project project, const QString& path);
   void writeRecovery();
   void removeRecovery();
 
-  QString recoveryFolder_, recoveryFile_, path_;
-  Project project_;
+  QString recoveryFolder_, path_;
+  std::shared_ptr<const Project> project_;  // never changed in place: undo steps and the recovery writer hold on to it
+  RecoveryWriter recovery_;
   QUndoStack undo_;
   QTimer recoveryTimer_;
 };
+
+/// Whether the plan was made for another cluster, model or training than the project has. Cost: a hash of these, 1 ms for a
+/// hundred machines.
+[[nodiscard]] bool isStale(const Plan& plan, const Project& project);
 
 }  // namespace evenkeel::gui

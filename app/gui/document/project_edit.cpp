@@ -3,8 +3,12 @@
 
 namespace evenkeel::gui {
 
-ProjectEdit::ProjectEdit(ProjectDocument& document, Project after, const QString& text, QString mergeKey)
-    : QUndoCommand(text), document_(document), before_(document.project()), after_(std::move(after)), mergeKey_(std::move(mergeKey)) {}
+ProjectEdit::ProjectEdit(ProjectDocument& document, std::shared_ptr<const Project> after, const QString& text, QString mergeKey)
+    : QUndoCommand(text),
+      document_(document),
+      before_(document.project_),
+      after_(std::move(after)),
+      mergeKey_(std::move(mergeKey)) {}
 
 void ProjectEdit::redo() { document_.apply(after_); }
 void ProjectEdit::undo() { document_.apply(before_); }
@@ -15,7 +19,7 @@ bool ProjectEdit::mergeWith(const QUndoCommand* other) {
   const auto& next = static_cast<const ProjectEdit&>(*other);  // QUndoStack asks only for equal ids
   if (next.mergeKey_ != mergeKey_) return false;
   after_ = next.after_;
-  setObsolete(after_ == before_);
+  setObsolete(*after_ == *before_);
   return true;
 }
 

@@ -7,10 +7,10 @@
 
 namespace evenkeel::gui {
 
-/// One undo step: the project before and after. One command undoes every edit, whatever it was.
+/// One undo step: the project before and after. One command undoes every edit, whatever it was; neighbours share their versions.
 class ProjectEdit final : public QUndoCommand {
  public:
-  ProjectEdit(ProjectDocument& document, Project after, const QString& text, QString mergeKey);
+  ProjectEdit(ProjectDocument& document, std::shared_ptr<const Project> after, const QString& text, QString mergeKey);
   void redo() override;
   void undo() override;
   [[nodiscard]] int id() const override;
@@ -18,8 +18,8 @@ class ProjectEdit final : public QUndoCommand {
 
  private:
   ProjectDocument& document_;
-  const Project before_;
-  Project after_;
+  const std::shared_ptr<const Project> before_;
+  std::shared_ptr<const Project> after_;
   const QString mergeKey_;
 };
 

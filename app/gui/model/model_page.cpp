@@ -15,10 +15,13 @@
 #include <QVBoxLayout>
 
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/special_value.h"
 #include "core/cost/memory.h"
 
 namespace evenkeel::gui {
 namespace {
+
+constexpr int kTableWidth = 1000;  // on a wide screen numbers must not stand a hand's breadth from their names
 
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
@@ -27,7 +30,7 @@ template <class E>
 QComboBox* openChoice(const QString& name, std::span<const std::pair<std::string_view, E>> words) {
   auto* box = new QComboBox;
   box->setObjectName(name);
-  box->addItem(QObject::tr("automatic"), QVariant());
+  box->addItem(ModelPage::tr("automatic"), QVariant());
   for (const auto& [word, value] : words) box->addItem(text(word), static_cast<int>(value));
   return box;
 }
@@ -36,8 +39,9 @@ QSpinBox* openNumber(const QString& name, int most) {
   auto* box = new QSpinBox;
   box->setObjectName(name);
   box->setRange(0, most);  // 0 leaves it open
-  box->setSpecialValueText(QObject::tr("automatic"));
+  box->setSpecialValueText(ModelPage::tr("automatic"));
   box->setGroupSeparatorShown(true);
+  selectSpecialValueOnClick(*box);
   return box;
 }
 
@@ -90,6 +94,14 @@ ModelPage::ModelPage(Workspace& workspace, QWidget* parent)
   view->setSelectionBehavior(QAbstractItemView::SelectRows);
   view->setAlternatingRowColors(true);
   view->verticalHeader()->hide();
+  view->setMaximumWidth(kTableWidth);
+  view->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  view->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  connect(&table_, &LayerTable::modelReset, view, [this, view] {  // as high as its rows
+    view->setFixedHeight(view->horizontalHeader()->sizeHint().height() + view->rowHeight(0) * table_.rowCount() +
+                         2 * view->frameWidth());
+    view->setVisible(table_.rowCount() > 0);
+  });
   view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   for (QLabel* label : {fit_, granularity_}) {
     label->setWordWrap(true);
@@ -99,9 +111,11 @@ ModelPage::ModelPage(Workspace& workspace, QWidget* parent)
   granularity_->setObjectName(QStringLiteral("granularityLine"));
   auto* middle = new QVBoxLayout;
   middle->addWidget(title_);
-  middle->addWidget(view, 1);
+  middle->addWidget(view);
+  middle->addSpacing(6);
   middle->addWidget(fit_);
   middle->addWidget(granularity_);
+  middle->addStretch();
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(12, 12, 12, 12);
   layout->setSpacing(14);
@@ -118,8 +132,11 @@ QWidget* ModelPage::makePresets() {
   presets_->setObjectName(QStringLiteral("presets"));
   presets_->setAccessibleName(tr("Model presets"));
   for (const Model& model : modelCatalogue()) presets_->addItem(QString::fromStdString(model.name));
-  connect(presets_, &QListWidget::currentTextChanged, this, [this](const QString& name) {
-    if (isRefreshing_ || name.isEmpty()) return;
+  // The selection, not the current item: a list that gets the focus makes its first item the current one.
+  connect(presets_, &QListWidget::itemSelectionChanged, this, [this] {
+    const auto selected = presets_->selectedItems();
+    if (isRefreshing_ || selected.isEmpty()) return;
+    const QString name = selected.front()->text();
     auto model = modelFromArgument(name.toStdString());
     if (model) workspace_.document.edit(tr("Choose %1").arg(name), [&](Project& project) { project.model = *std::move(model); });
   });
@@ -175,7 +192,8 @@ void ModelPage::refresh() {
   isRefreshing_ = true;
   title_->setText(project.model ? QString::fromStdString(project.model->name) : tr("No model yet"));
   const auto matching = project.model ? presets_->findItems(QString::fromStdString(project.model->name), Qt::MatchExactly) : QList<QListWidgetItem*>();
-  presets_->setCurrentItem(matching.isEmpty() ? nullptr : matching.front());
+  if (matching.isEmpty()) presets_->clearSelection();
+  else presets_->setCurrentItem(matching.front());
 
   // What is left open shows what it comes to.
   const auto problem = project.problem();

@@ -33,8 +33,7 @@ void IncumbentPlot::setSearch(const SearchSnapshot& search) {
     fastest_ = fastest_ * std::exp(-room);
     slowest_ = slowest_ * std::exp(room);
     end_ = std::max(search_.elapsed, search_.curve.back().found * 1.02);
-    setAccessibleDescription(tr("best %1 after %n improvement(s)", nullptr, static_cast<int>(search_.curve.size()))
-                                 .arg(timeText(search_.curve.back().iteration)));
+    setAccessibleDescription(tr("best %1, the plan number %2").arg(timeText(search_.curve.back().iteration)));
   }
   update();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/plan/plan_page.h"
 
-#include <QAction>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileDialog>
@@ -15,16 +14,14 @@
 
 #include "app/gui/plan/plan_view.h"
 #include "app/gui/plan/search_command.h"
+#include "app/gui/plan/search_controls.h"
 #include "app/gui/plan/search_panel.h"
-#include "app/gui/theme/theme.h"
 
 namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 40;                                                     // 25 times a second
 constexpr int kJobPollMs = 250;                                                 // the status bar needs less
-constexpr Parts kInputs = Parts(Part::Cluster) | Part::Model | Part::Training;  // what a plan depends on
-constexpr Parts kEverything = Parts(Part::Cluster) | Part::Layout | Part::Model | Part::Training | Part::Plans | Part::Runs;
 
 QString searchingText() { return PlanPage::tr("(best of the search)"); }
 
@@ -71,8 +68,9 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
   connect(&session_, &SearchSession::finished, this, &PlanPage::finish);
   connect(&workspace_.document, &ProjectDocument::changed, this, &PlanPage::refresh);
   connect(&workspace_.selection, &Selection::changed, this, &PlanPage::followSelection);
+  connect(view_, &PlanView::shown, this, &PlanPage::followSelection);
   connect(view_, &PlanView::stageSelected, this, &PlanPage::selectStage);
-  refresh(kEverything);
+  refresh(kAllParts);
 }
 
 QWidget* PlanPage::makeControls() {
@@ -87,13 +85,7 @@ QWidget* PlanPage::makeControls() {
   options_->setPlaceholderText(tr("name=value …"));
   options_->setClearButtonEnabled(true);
   limit_->setObjectName(QStringLiteral("timeLimit"));
-  limit_->setAccessibleName(tr("Time limit"));
-  limit_->setRange(0, 1e6);
-  limit_->setDecimals(0);
-  limit_->setSuffix(tr(" s"));
-  limit_->setSpecialValueText(tr("none"));
-  limit_->setValue(60);
-  limit_->setToolTip(tr("After so long the best plan until then is taken; most searches end earlier by themselves"));
+  setUpTimeLimit(*limit_);
   search_->setObjectName(QStringLiteral("searchStart"));
   search_->setDefault(true);
   search_->setToolTip(tr("Search for a plan (F5)"));
@@ -103,17 +95,8 @@ QWidget* PlanPage::makeControls() {
   connect(again_, &QPushButton::clicked, this, &PlanPage::search);
   connect(stop_, &QPushButton::clicked, this, &PlanPage::stop);
   connect(planner_, &QComboBox::currentIndexChanged, this, &PlanPage::refreshControls);
-  // Not shortcuts of the buttons: those wait for the picture of a click.
-  const auto addKey = [this](const QKeySequence& keys, QPushButton* button) {
-    auto* action = new QAction(button->text(), this);
-    action->setShortcut(keys);
-    addAction(action);
-    connect(action, &QAction::triggered, button, [button] {
-      if (button->isEnabled()) emit button->clicked();
-    });
-  };
-  addKey(QKeySequence(Qt::Key_F5), search_);
-  addKey(QKeySequence(Qt::SHIFT | Qt::Key_F5), stop_);
+  addKey(*this, QKeySequence(Qt::Key_F5), *search_);
+  addKey(*this, QKeySequence(Qt::SHIFT | Qt::Key_F5), *stop_);
   auto* replayFile = new QPushButton(tr("Replay…"));
   replayFile->setObjectName(QStringLiteral("searchReplay"));
   replayFile->setToolTip(tr("Show a search that evenkeel-cli plan --events has recorded"));
@@ -123,7 +106,7 @@ QWidget* PlanPage::makeControls() {
     if (!path.isEmpty()) replay(path);
   });
 
-  for (QPushButton* button : {search_, stop_, replayFile, again_}) button->setMinimumWidth(button->sizeHint().width() + 20);
+  widen({search_, stop_, replayFile, again_});
 
   auto* bar = new QWidget;
   auto* layout = new QHBoxLayout(bar);
@@ -176,7 +159,7 @@ QWidget* PlanPage::makeChooser() {
   remove_->setToolTip(tr("Take this plan out of the project; undo brings it back"));
   connect(save_, &QPushButton::clicked, this, &PlanPage::saveChosen);
   connect(remove_, &QPushButton::clicked, this, &PlanPage::removeChosen);
-  for (QPushButton* button : {save_, remove_}) button->setMinimumWidth(button->sizeHint().width() + 20);
+  widen({save_, remove_});
   layout->addWidget(save_);
   layout->addWidget(remove_);
   return bar;
@@ -265,7 +248,7 @@ void PlanPage::keep(const Plan& plan) {
 }
 
 void PlanPage::refresh(Parts parts) {
-  if (parts == kEverything && job_ != 0) {  // another project: what was found for the old one must not enter it
+  if (parts == kAllParts && job_ != 0) {  // another project: what was found for the old one must not enter it
     if (session_.isRunning()) emit workspace_.jobEnded(job_);
     session_.abandon();
     timer_.stop();
@@ -273,8 +256,8 @@ void PlanPage::refresh(Parts parts) {
     isFollowing_ = false;
     failure_.reset();
   }
-  if (!(parts & (kInputs | Part::Plans))) return;
-  if ((parts & kInputs) != 0 && !session_.isRunning()) failure_.reset();  // it was about other inputs
+  if (!(parts & (kPlanInputs | Part::Plans))) return;
+  if ((parts & kPlanInputs) != 0 && !session_.isRunning()) failure_.reset();  // it was about other inputs
   if (parts.testFlag(Part::Plans)) refreshPlans();
   refreshControls();
   if (!isFollowing_ && !failure_) showChosen();
@@ -351,7 +334,7 @@ void PlanPage::showChosen() {
   const SearchSnapshot last = session_.snapshot();
   const bool isOfLastSearch = session_.result() && session_.result()->ok() && session_.result()->value() == plan->plan;
   panel_->setSearch(isOfLastSearch ? last : rememberedSearch(plan->plan));
-  if (!view_->plan() || *view_->plan() != plan->plan) view_->setPlan(std::make_shared<const Plan>(plan->plan));
+  view_->setPlan(std::shared_ptr<const Plan>(workspace_.document.snapshot(), &plan->plan));
   followSelection();
 }
 
@@ -361,7 +344,8 @@ void PlanPage::saveChosen() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Save the plan"), QStringLiteral("plan.json"), tr("Plans (*.json)"));
   if (path.isEmpty()) return;
   if (auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(plan->plan))); !written)
-    workspace_.messages.showError(written.error());
+    return workspace_.messages.showError(written.error());
+  workspace_.showCommand(QStringLiteral("evenkeel-cli evaluate ") + path);
 }
 
 void PlanPage::removeChosen() {
@@ -375,16 +359,10 @@ void PlanPage::removeChosen() {
 void PlanPage::showStale() {
   for (QPushButton* button : {save_, remove_}) button->setEnabled(chosen() != nullptr);
   const NamedPlan* plan = isFollowing_ || failure_ ? nullptr : chosen();
-  bool isStale = false;
-  if (plan != nullptr && !plan->plan.inputsSha256.empty()) {
-    const auto problem = workspace_.document.project().problem();
-    isStale = !problem || inputsHash(problem->cluster, problem->model, problem->training) != plan->plan.inputsSha256;
-  }
-  QPalette palette = stale_->palette();
-  palette.setColor(QPalette::WindowText, colours(this->palette()).warning);
-  stale_->setPalette(palette);
-  stale_->setVisible(isStale);
-  again_->setVisible(isStale);
+  const bool isOld = plan != nullptr && isStale(plan->plan, workspace_.document.project());
+  tintAsWarning(*stale_);
+  stale_->setVisible(isOld);
+  again_->setVisible(isOld);
 }
 
 void PlanPage::selectStage(int pipeline, int stage) {

@@ -20,7 +20,6 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
-#include "core/profile/analytic_profile.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -115,6 +114,7 @@ QWidget* PlanView::makeTable() {
   table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   table_->setAllColumnsShowFocus(true);
   table_->header()->setStretchLastSection(true);
+  table_->header()->setResizeContentsPrecision(0);  // of what is seen: a plan may have a thousand rows
   table_->header()->setSectionsMovable(false);
   auto* copyAction = new QAction(tr("Copy rows"), table_);
   copyAction->setObjectName(QStringLiteral("planCopy"));
@@ -149,6 +149,8 @@ QWidget* PlanView::makeTimeline() {
 }
 
 void PlanView::showReason(const QString& title, const QString& text, Actions actions) {
+  background_.forget();
+  wanted_ = nullptr;
   plan_ = nullptr;
   const bool isShown =
       reason_->accessibleName() == title && reason_->accessibleDescription() == text && stack_->currentWidget() == reason_;
@@ -165,31 +167,67 @@ void PlanView::showReason(const QString& title, const QString& text, Actions act
 }
 
 void PlanView::setPlan(std::shared_ptr<const Plan> plan) {
-  if (plan == plan_) return;
-  const AnalyticProfile profile(plan->model, plan->training);
-  const CostModel model(plan->cluster, plan->model, plan->training, profile);
-  const Evaluation evaluation = evaluate(model, *plan, plan->predicted ? plan->predicted->lowerBound : Seconds{}, false);
+  if (wanted_ && (plan == wanted_ || *plan == *wanted_)) return;
+  wanted_ = std::move(plan);
+  workOut();
+}
+
+void PlanView::workOut() {
+  background_.run([plan = wanted_, withSlices = tabs_->currentIndex() == TimelineTab] { return pictureOf(plan, withSlices); },
+                  [this](PlanPicture picture) { take(std::move(picture)); });
+}
+
+void PlanView::take(PlanPicture picture) {
+  picture_ = std::move(picture);
+  isDrawn_ = false;
+  if (isVisible()) draw();  // else when somebody looks
+}
+
+void PlanView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (!isDrawn_) draw();
+}
+
+void PlanView::draw() {
+  isDrawn_ = true;
+  const Evaluation& evaluation = picture_.evaluation;
   if (!evaluation.plan.predicted) {
     showReason(tr("This plan is not valid"), violationsText(evaluation.violations));
+    wanted_ = picture_.plan;
     return;
   }
-  const bool hadRows = model_.rowCount() > 0;
-  const int rowsBefore = model_.rowCount();
-  plan_ = std::move(plan);
-  model_.setFacts(planFacts(evaluation.plan));
-  if (!hadRows || rowsBefore != model_.rowCount() || table_->selectionModel()->selectedRows().isEmpty()) table_->expandAll();
-  fitColumns();
-  cards_->setFacts(model_.facts());
-  headline_->setText(headlineText(evaluation, model_.facts()));
+  plan_ = picture_.plan;
+  headline_->setText(headlineText(evaluation, picture_.facts));
   violations_->setText(tr("This plan does not fit: ") + violationsText(evaluation.violations));
   violations_->setVisible(!evaluation.valid());
-  QStringList notes;
-  if (!model_.facts().bottleneck.isEmpty()) notes << QStringLiteral("◆ ") + model_.facts().bottleneck;
-  notes << (model_.facts().idle.isEmpty() ? tr("every device is used") : tr("idle: %1").arg(model_.facts().idle));
-  notes_->setText(notes.join(QStringLiteral("    ·    ")) + tr("    ·    cells: filled is computed again, outlined is kept"));
-  isTimelineFilled_ = false;
-  if (tabs_->currentIndex() == TimelineTab) fillTimeline();
+  drawnTabs_.clear();
+  drawTab();
   stack_->setCurrentWidget(content_);
+  emit shown();
+}
+
+/// Only what is looked at: a large plan costs milliseconds in each tab.
+void PlanView::drawTab() {
+  const int tab = tabs_->currentIndex();
+  if (!plan_ || drawnTabs_.contains(tab)) return;
+  if (tab == TimelineTab) {
+    std::vector<TimelineView::Band> bands;
+    if (picture_.slices) bands.push_back({QString(), picture_.slices});
+    else workOut();
+    timeline_->setBands(std::move(bands));
+  } else if (tab == Cards) {
+    cards_->setFacts(picture_.facts);
+  } else {
+    const int rowsBefore = model_.rowCount();
+    model_.setFacts(picture_.facts);
+    if (rowsBefore != model_.rowCount() || table_->selectionModel()->selectedRows().isEmpty()) table_->expandAll();
+    fitColumns();
+    QStringList notes;
+    if (!picture_.facts.bottleneck.isEmpty()) notes << QStringLiteral("◆ ") + picture_.facts.bottleneck;
+    notes << (picture_.facts.idle.isEmpty() ? tr("every device is used") : tr("idle: %1").arg(picture_.facts.idle));
+    notes_->setText(notes.join(QStringLiteral("    ·    ")) + tr("    ·    cells: filled is computed again, outlined is kept"));
+  }
+  if (tab != TimelineTab || picture_.slices) drawnTabs_.insert(tab);
 }
 
 void PlanView::fitColumns() {
@@ -201,15 +239,8 @@ void PlanView::fitColumns() {
 
 void PlanView::showTab(int tab) {
   tabStack_->setCurrentIndex(tab);
-  if (tab == TimelineTab && !isTimelineFilled_) fillTimeline();
-}
-
-void PlanView::fillTimeline() {
-  if (!plan_) return;
-  const AnalyticProfile profile(plan_->model, plan_->training);
-  const CostModel model(plan_->cluster, plan_->model, plan_->training, profile);
-  timeline_->setTimeline(evaluate(model, *plan_, {}, true).timeline);
-  isTimelineFilled_ = true;
+  drawTab();
+  emit shown();
 }
 
 void PlanView::select(int pipeline, int stage) {
@@ -226,7 +257,7 @@ void PlanView::setSelectedStage(std::optional<std::pair<int, int>> pipelineAndSt
     table_->clearSelection();
     table_->setCurrentIndex({});
   }
-  const auto* facts = pipelineAndStage ? model_.facts().find(pipelineAndStage->first, pipelineAndStage->second) : nullptr;
+  const auto* facts = pipelineAndStage ? picture_.facts.find(pipelineAndStage->first, pipelineAndStage->second) : nullptr;
   cards_->setSelectedStage(facts != nullptr ? std::optional(std::pair(facts->pipeline, facts->stage)) : std::nullopt);
   timeline_->setSelectedStage(pipelineAndStage);
   isSelecting_ = false;

@@ -4,9 +4,12 @@
 #include <QWidget>
 #include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "app/gui/plan/plan_model.h"
+#include "app/gui/plan/plan_picture.h"
+#include "app/gui/widgets/background.h"
 
 class QLabel;
 class QStackedWidget;
@@ -27,13 +30,16 @@ class PlanView final : public QWidget {
 
   explicit PlanView(QWidget* parent = nullptr);
 
-  /// Predicts and shows. A plan of wrong shape is not drawn; its violations stand there instead. The timeline is made when it is
-  /// looked at. Cost: a simulation of the plan, milliseconds.
+  /// Predicts it on another thread and then shows it, see shown(); until then what was there stays. A plan of wrong shape is not
+  /// drawn; its violations stand there instead. The timeline is made when it is looked at.
   void setPlan(std::shared_ptr<const Plan> plan);
   /// Why there is no plan, and what may be done about it.
   void showReason(const QString& title, const QString& text, Actions actions = {});
+  /// What is shown; null: a reason.
   [[nodiscard]] const std::shared_ptr<const Plan>& plan() const { return plan_; }
-  [[nodiscard]] const PlanFacts& facts() const { return model_.facts(); }
+  /// The plan that was set is not shown yet.
+  [[nodiscard]] bool isBusy() const { return background_.isBusy(); }
+  [[nodiscard]] const PlanFacts& facts() const { return picture_.facts; }
 
   /// Marks a stage in all three views; says nothing of it.
   void setSelectedStage(std::optional<std::pair<int, int>> pipelineAndStage);
@@ -42,18 +48,27 @@ class PlanView final : public QWidget {
 
  signals:
   void stageSelected(int pipeline, int stage);
+  void shown();  // a plan, after setPlan()
 
  private:
+  void showEvent(QShowEvent* event) override;
   QWidget* makeTable();
   QWidget* makeTimeline();
   void showTab(int tab);
-  void fillTimeline();
+  void workOut();
+  void take(PlanPicture picture);
+  void draw();
+  void drawTab();
   void select(int pipeline, int stage);
   void fitColumns();
 
   PlanModel model_;
-  std::shared_ptr<const Plan> plan_;
-  bool isTimelineFilled_ = false, isSelecting_ = false;
+  PlanPicture picture_;
+  std::shared_ptr<const Plan> plan_, wanted_;  // what is shown, and what was set
+  Background background_;
+  bool isDrawn_ = true;        // picture_ has been shown: not while the page is hidden
+  std::set<int> drawnTabs_;    // those that show it
+  bool isSelecting_ = false;
   QStackedWidget* stack_;
   QWidget* reason_;
   QWidget* content_;

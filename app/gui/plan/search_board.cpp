@@ -32,7 +32,7 @@ void SearchBoard::addIncumbent(Seconds at, Seconds iteration, std::string finder
 
 void SearchBoard::setBound(Seconds bound) {
   const std::lock_guard lock(mutex_);
-  state_.bound = bound;
+  state_.bound = state_.bound ? std::max(*state_.bound, bound) : bound;  // all of them hold, the highest says most
 }
 
 void SearchBoard::setCounters(Seconds at, Counters counters) {

@@ -78,7 +78,13 @@ QString progressText(const SearchSnapshot& search) {
               : search.isRunning                   ? now
                                                    : SearchPanel::tr("searched for %1").arg(now));
   }
-  if (const auto gap = search.gap()) parts << SearchPanel::tr("at most %1 from the optimum").arg(percentText(*gap));
+  if (const auto gap = search.gap()) {
+    constexpr double kNothing = 1e-9;  // what rounding leaves of a gap
+    parts << (*gap <= kNothing ? SearchPanel::tr("proved to be the fastest")
+                               : SearchPanel::tr("gap %1 to the bound %2").arg(percentText(*gap), timeText(*search.bound)));
+  } else if (search.bound) {
+    parts << SearchPanel::tr("bound %1").arg(timeText(*search.bound));
+  }
   return parts.join(QStringLiteral("  ·  "));
 }
 

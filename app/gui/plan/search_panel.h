@@ -29,7 +29,7 @@ class SearchPanel final : public QWidget {
   QLabel* finder_;
 };
 
-/// "0:12 of 1:00 · gap 2.3 %".
+/// "0:12 of 1:00 · gap 2.3 % to the bound 4.71 s"; the gap where a plan is known, the bound as soon as the planner gives one.
 [[nodiscard]] QString progressText(const SearchSnapshot& search);
 /// The part of the time limit that is over, in [0, 1]; below 0 without a limit.
 [[nodiscard]] double progressOf(const SearchSnapshot& search);

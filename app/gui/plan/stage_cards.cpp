@@ -2,6 +2,7 @@
 #include "app/gui/plan/stage_cards.h"
 
 #include <QHelpEvent>
+#include <QPaintEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kMargin = 8, kCardGap = 6, kRowGap = 10, kPadding = 8, kBarHeight = 7, kStripHeight = 9;
+constexpr int kMargin = 8, kCardGap = 6, kRowGap = 10, kPadding = 8, kBarHeight = 7, kStripHeight = 9, kNarrowest = 20, kLeastForDetail = 36, kLeastForWords = 56;
 
 }  // namespace
 
@@ -47,11 +48,9 @@ StageCards::StageCards(Detail detail, QWidget* parent) : QWidget(parent), detail
 
 void StageCards::setFacts(const PlanFacts& facts) {
   facts_ = facts;
-  QStringList words;
-  for (const PipelineFacts& pipeline : facts_.pipelines) {
-    for (const StageFacts& stage : pipeline.stages) words << stageText(stage);
-  }
-  setAccessibleDescription(words.join(QLatin1Char('\n')));
+  std::size_t stages = 0;
+  for (const PipelineFacts& pipeline : facts_.pipelines) stages += pipeline.stages.size();
+  setAccessibleDescription(tr("%1 cards; the table says the same in rows").arg(stages));
   updateGeometry();
   update();
 }
@@ -61,7 +60,14 @@ void StageCards::setSelectedStage(std::optional<std::pair<int, int>> pipelineAnd
   update();
 }
 
-int StageCards::leastWidth() const { return detail_ == Detail::Compact ? 64 : 150; }
+int StageCards::leastWidth(int room) const {
+  if (detail_ == Detail::Full) return 150;
+  // Compact cards share what there is: a long pipeline has narrow ones, and their tool tips say what they cannot.
+  std::size_t longest = 1;
+  for (const PipelineFacts& pipeline : facts_.pipelines) longest = std::max(longest, pipeline.stages.size());
+  const int count = static_cast<int>(longest);
+  return std::clamp((room - 2 * kMargin - kCardGap * (count - 1)) / count, kNarrowest, 64);
+}
 int StageCards::headingHeight() const { return fontMetrics().height() + 4; }
 int StageCards::cardHeight() const {
   const int lines = detail_ == Detail::Compact ? 1 : 3;
@@ -69,12 +75,12 @@ int StageCards::cardHeight() const {
 }
 
 std::vector<CardPlace> StageCards::places() const {
-  return cardPlaces(facts_, width(), leastWidth(), headingHeight(), cardHeight());
+  return cardPlaces(facts_, width(), leastWidth(width()), headingHeight(), cardHeight());
 }
 
 QSize StageCards::minimumSizeHint() const {
   QSize size(200, kMargin);
-  for (const CardPlace& place : cardPlaces(facts_, 0, leastWidth(), headingHeight(), cardHeight()))
+  for (const CardPlace& place : cardPlaces(facts_, 0, leastWidth(0), headingHeight(), cardHeight()))
     size = size.expandedTo({place.rect.right() + kMargin, place.rect.bottom() + kMargin});
   return size;
 }
@@ -101,11 +107,13 @@ void StageCards::mousePressEvent(QMouseEvent* event) {
   if (const StageFacts* stage = stageAt(event->pos())) emit stageClicked(stage->pipeline, stage->stage);
 }
 
-void StageCards::paintEvent(QPaintEvent* /*event*/) {
+void StageCards::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   for (const CardPlace& place : places()) {
     const PipelineFacts& pipeline = facts_.pipelines[static_cast<std::size_t>(place.row)];
+    const bool isInRow = place.rect.top() - headingHeight() <= event->rect().bottom() && place.rect.bottom() >= event->rect().top();
+    if (!isInRow) continue;  // most of a large plan is scrolled away
     if (place.stage == 0) {
       QString text = placeText(pipeline) + QStringLiteral("  ·  ") +
                      tr("%1 samples in micro-batches of %2").arg(exactText(pipeline.localBatch)).arg(pipeline.microBatch);
@@ -115,7 +123,7 @@ void StageCards::paintEvent(QPaintEvent* /*event*/) {
       const QRect line(kMargin, place.rect.top() - headingHeight(), width() - 2 * kMargin, headingHeight() - 2);
       painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(text, Qt::ElideRight, line.width()));
     }
-    paintCard(painter, place.rect, pipeline.stages[static_cast<std::size_t>(place.stage)]);
+    if (place.rect.intersects(event->rect())) paintCard(painter, place.rect, pipeline.stages[static_cast<std::size_t>(place.stage)]);
   }
 }
 
@@ -128,15 +136,17 @@ void StageCards::paintCard(QPainter& painter, const QRect& rect, const StageFact
   const int line = fontMetrics().height() + 2;
   int top = inside.top();
   const auto write = [&](const QString& text, QPalette::ColorRole role) {
+    const QString fitting = fontMetrics().elidedText(text, Qt::ElideRight, inside.width());
     painter.setPen(palette().color(role));
-    painter.drawText(QRect(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter,
-                     fontMetrics().elidedText(text, Qt::ElideRight, inside.width()));
+    if (fitting != QStringLiteral("…")) painter.drawText(QRect(inside.left(), top, inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter, fitting);
     top += line;
   };
   const QString mark = stage.isBottleneck ? QStringLiteral("◆ ") : QString();
   const QString layers = tr("%1 L").arg(QString::number(stage.layers, 'g', 5));
   const QString degrees = QStringLiteral("%1 · TP %2 · DP %3").arg(layers).arg(stage.tp).arg(stage.dp);
-  if (detail_ == Detail::Compact) {
+  if (detail_ == Detail::Compact && leastWidth(width()) < kLeastForWords) {
+    write(QString::number(stage.layers, 'g', 5), QPalette::Text);  // all of the row alike, whatever a pixel more would let in
+  } else if (detail_ == Detail::Compact) {
     write(mark + (fontMetrics().horizontalAdvance(mark + degrees) <= inside.width() ? degrees : layers), QPalette::Text);
   } else {
     write(mark + stage.devices, QPalette::Text);
@@ -146,7 +156,7 @@ void StageCards::paintCard(QPainter& painter, const QRect& rect, const StageFact
   }
   top += 2;
   if (stage.predicted) {
-    const QString sign = signOf(fullness(stage.predicted->memory));
+    const QString sign = inside.width() < kLeastForDetail ? QString() : signOf(fullness(stage.predicted->memory));
     const int signWidth = sign.isEmpty() ? 0 : fontMetrics().horizontalAdvance(sign) + 4;
     paintMemoryBar(painter, QRectF(inside.left(), top, inside.width() - signWidth, kBarHeight), stage.predicted->memory,
                    palette());
@@ -154,6 +164,7 @@ void StageCards::paintCard(QPainter& painter, const QRect& rect, const StageFact
     painter.drawText(QRect(inside.left(), top - 6, inside.width(), kBarHeight + 12), Qt::AlignRight | Qt::AlignVCenter, sign);
   }
   top += kBarHeight + 6;
+  if (inside.width() < kLeastForDetail) return;  // its cells would be thinner than their outlines
   paintRecomputeStrip(painter, QRectF(inside.left(), top, std::min(inside.width(), recomputeStripWidth(12)), kStripHeight), stage,
                       palette());
 }

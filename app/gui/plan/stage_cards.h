@@ -46,7 +46,7 @@ class StageCards final : public QWidget {
   [[nodiscard]] std::vector<CardPlace> places() const;
   [[nodiscard]] const StageFacts* stageAt(QPoint position) const;
   void paintCard(QPainter& painter, const QRect& rect, const StageFacts& stage) const;
-  [[nodiscard]] int leastWidth() const;
+  [[nodiscard]] int leastWidth(int room) const;
   [[nodiscard]] int cardHeight() const;
   [[nodiscard]] int headingHeight() const;
 

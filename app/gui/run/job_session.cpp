@@ -24,6 +24,10 @@ std::string lastLinesOf(const std::string& text) {
 
 /// The snapshot: written by the worker's and the stopper's thread, read by the window's.
 struct JobSession::Shared final : JobObserver {
+  explicit Shared(std::shared_ptr<LoginDesk> theDesk) : desk(std::move(theDesk)) {}
+  [[nodiscard]] Result<Launcher> openLauncher() const { return Launcher::open(connectorAsking(desk)); }
+
+  const std::shared_ptr<LoginDesk> desk;
   std::mutex mutex;  // of what follows
   SessionState state;
   std::vector<StepRecord> steps;
@@ -78,6 +82,7 @@ struct JobSession::Shared final : JobObserver {
       s.phase = SessionPhase::Following;
     });
     if (const auto size = launcher.worldSizeOf(run)) change([&](SessionState& s) { s.worldSize = *size; });
+    if (const auto total = launcher.totalStepsOf(run)) change([&](SessionState& s) { s.totalSteps = *total; });
     const auto status = launcher.followJob(run, *this, stop);
     if (!status) return fail(status.error());
     take(*status);
@@ -99,7 +104,8 @@ struct JobSession::Shared final : JobObserver {
   }
 };
 
-JobSession::JobSession(QObject* parent) : QObject(parent), shared_(std::make_shared<Shared>()) {}
+JobSession::JobSession(std::shared_ptr<LoginDesk> desk, QObject* parent)
+    : QObject(parent), shared_(std::make_shared<Shared>(std::move(desk))) {}
 
 JobSession::~JobSession() { worker_.request_stop(); }  // and both threads are joined
 
@@ -107,7 +113,7 @@ void JobSession::begin(SessionPhase phase, std::function<void(Launcher&, std::st
   Q_ASSERT(!worker_.joinable());
   shared_->change([&](SessionState& s) { s.phase = phase; });
   worker_ = std::jthread([shared = shared_, work = std::move(work)](const std::stop_token& stop) {
-    auto launcher = Launcher::open();
+    auto launcher = shared->openLauncher();
     if (!launcher) return shared->fail(launcher.error());
     work(*launcher, stop);
   });
@@ -126,9 +132,10 @@ void JobSession::check(LaunchRequest request) {
 }
 
 void JobSession::start(LaunchRequest request) {
-  if (request.plan.predicted) {
-    shared_->change([&](SessionState& s) { s.predictedIterationMs = milliseconds(request.plan.predicted->iteration); });
-  }
+  shared_->change([&](SessionState& s) {
+    s.totalSteps = request.run.steps;
+    if (request.plan.predicted) s.predictedIterationMs = milliseconds(request.plan.predicted->iteration);
+  });
   begin(SessionPhase::Starting,
         [shared = shared_, request = std::move(request)](Launcher& launcher, const std::stop_token& stop) {
           const auto run = launcher.startJob(request, *shared, stop);
@@ -162,7 +169,7 @@ void JobSession::stopJob() {
   if (isStopping) return;
   if (run.empty()) return detach();
   stopper_ = std::jthread([shared = shared_, run] {
-    auto launcher = Launcher::open();  // of its own: a history belongs to one thread
+    auto launcher = shared->openLauncher();  // of its own: a history belongs to one thread
     const auto report = launcher ? launcher->stopJob(run) : Result<StopReport>(launcher.error());
     shared->change([&](SessionState& s) {
       s.isStopping = false;

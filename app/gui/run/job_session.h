@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/job/job.h"
+#include "app/gui/run/login_desk.h"
 
 namespace evenkeel::gui {
 
@@ -37,6 +37,7 @@ struct SessionState {
   JobState job = JobState::Preparing;
   bool isJobKnown = false;  // job was told, not assumed
   int worldSize = 0;        // 0: not known
+  std::int64_t totalSteps = 0;  // 0: not known
   std::vector<PreflightRow> rows;
   struct Copy {
     std::uint64_t done = 0, total = 0;  // bytes
@@ -66,7 +67,8 @@ class JobSession final : public QObject {
   Q_OBJECT
 
  public:
-  explicit JobSession(QObject* parent = nullptr);
+  /// What a login needs a person for is asked at the desk.
+  explicit JobSession(std::shared_ptr<LoginDesk> desk, QObject* parent = nullptr);
   /// Stops following, never the job. A start that is still under way is given up, and nothing of it is left running; a stop that
   /// was asked for is carried out first (at most LaunchTimeouts::stop).
   ~JobSession() override;

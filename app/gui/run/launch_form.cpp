@@ -35,12 +35,12 @@ const QString kDataSetting = QStringLiteral("run/data");
 QString planFolder() { return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/plans"); }
 
 QString objectionText(const std::vector<Violation>& violations) {
-  QStringList lines{QObject::tr("✕ This plan cannot be launched:")};
+  QStringList lines{LaunchForm::tr("✕ This plan cannot be launched:")};
   for (std::size_t i = 0; i < std::min(violations.size(), kMostObjections); ++i) {
     const Violation& v = violations[i];
     lines << QString::fromStdString("• " + v.where + ": " + v.what + (v.remedy.empty() ? "" : "; " + v.remedy));
   }
-  if (violations.size() > kMostObjections) lines << QObject::tr("• and %1 more").arg(violations.size() - kMostObjections);
+  if (violations.size() > kMostObjections) lines << LaunchForm::tr("• and %1 more").arg(violations.size() - kMostObjections);
   return lines.join(QLatin1Char('\n'));
 }
 
@@ -98,7 +98,7 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   QFont mono = QFontDatabase::systemFont(QFontDatabase::FixedFont);
   mono.setPointSizeF(font().pointSizeF() * 0.95);
   command_->setFont(mono);
-  command_->setFixedHeight(QFontMetrics(mono).lineSpacing() * 4 + 10);
+  command_->setFixedHeight(QFontMetrics(mono).lineSpacing() * 5 + 10);
 
   auto* form = new QFormLayout(this);
   form->setContentsMargins(0, 0, 0, 0);
@@ -121,6 +121,7 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   connect(local_, &QCheckBox::toggled, this, &LaunchForm::refresh);
   connect(&workspace_.document, &ProjectDocument::changed, this, [this](Parts parts) {
     if (parts & Part::Plans) fillPlans();
+    else if (parts & kPlanInputs) judge();
   });
   fillPlans();
 }
@@ -204,7 +205,8 @@ Run LaunchForm::run() const {
 
 QString LaunchForm::missing() const {
   if (plan() == nullptr) return tr("Find a plan first.");
-  if (!objections_.empty()) return objectionText(objections_);
+  if (!verdict_) return tr("Looking at the plan …");
+  if (!verdict_->objections.empty()) return objectionText(verdict_->objections);
   if (data_->text().isEmpty()) return tr("Name the text to train on.");
   if (!learningRate_->hasAcceptableInput()) return tr("The learning rate must be a number above 0 and at most 10, such as 3e-4.");
   return {};
@@ -236,21 +238,34 @@ void LaunchForm::fillPlans() {
 }
 
 void LaunchForm::choosePlan() {
-  objections_.clear();
-  planFile_.clear();
   if (const Plan* chosen = plan()) {
-    objections_ = launchObjections(*chosen);
     const auto& nodes = chosen->cluster.nodes;
     local_->setChecked(std::ranges::all_of(nodes, [](const auto& node) { return node.ssh.host.empty(); }));
-    if (isVisible()) writePlanFile();
+  }
+  judge();
+}
+
+void LaunchForm::judge() {
+  verdict_.reset();
+  background_.forget();
+  const Plan* chosen = plan();
+  if (chosen != nullptr && isVisible()) {
+    background_.run(
+        [project = workspace_.document.snapshot(), chosen, name = planName(), folder = planFolder()] {
+          return Verdict{launchObjections(*chosen), isStale(*chosen, *project), writePlan(*chosen, name, folder)};
+        },
+        [this](Verdict verdict) {
+          if (!verdict.file) workspace_.messages.showError(verdict.file.error());
+          verdict_ = std::move(verdict);
+          refresh();
+        });
   }
   refresh();
 }
 
 void LaunchForm::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  if (planFile_.empty() && plan() != nullptr) writePlanFile();
-  refresh();
+  if (!verdict_) judge();
 }
 
 void LaunchForm::changeEvent(QEvent* event) {
@@ -258,12 +273,6 @@ void LaunchForm::changeEvent(QEvent* event) {
   if (event->type() != QEvent::PaletteChange) return;
   launch_->setIcon(icon("launch", palette()));
   refresh();
-}
-
-void LaunchForm::writePlanFile() {
-  auto written = writePlan(*plan(), planName(), planFolder());
-  if (written) planFile_ = *written;
-  else workspace_.messages.showError(written.error());
 }
 
 QString LaunchForm::planSummary() const {
@@ -275,13 +284,14 @@ QString LaunchForm::planSummary() const {
       QString::fromStdString(chosen->model.name), counted(chosen->usedDevices().size(), tr("device"), tr("devices")),
       counted(chosen->pipelines.size(), tr("pipeline"), tr("pipelines")), counted(stages, tr("stage"), tr("stages"))};
   if (chosen->predicted) parts << tr("predicted %1 a step").arg(timeText(chosen->predicted->iteration));
-  if (isStale(*chosen)) parts << tr("⚠ cluster, model or training were changed since it was found");
+  if (verdict_ && verdict_->isStale) parts << tr("⚠ cluster, model or training were changed since it was found");
   return parts.join(QStringLiteral(" · "));
 }
 
 void LaunchForm::refresh() {
   const QString lack = missing();
   const bool hasPlan = plan() != nullptr;
+  const bool objects = verdict_ && !verdict_->objections.empty();
   data_->setToolTip(data_->text());
   summary_->setText(planSummary());
   summary_->setVisible(hasPlan);
@@ -290,19 +300,20 @@ void LaunchForm::refresh() {
         static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(local_)}) {
     field->setEnabled(hasPlan);
   }
-  command_->setVisible(hasPlan && objections_.empty());
-  copy_->setVisible(hasPlan && objections_.empty());
+  command_->setVisible(hasPlan && !objects);
+  copy_->setVisible(hasPlan && !objects);
   Run shown = run();
   if (shown.train.empty()) shown.train = {"TEXT"};
   command_->setPlainText(
-      hasPlan ? launchCommand(planFile_.empty() ? std::filesystem::path("plan.json") : planFile_, shown, local_->isChecked())
+      hasPlan ? launchCommand(verdict_ && verdict_->file ? *verdict_->file : std::filesystem::path("plan.json"), shown, local_->isChecked())
               : QString());
   const QString text = !lack.isEmpty() ? lack : busy_;
   hint_->setText(text);
   hint_->setVisible(!text.isEmpty());
+  if (hint_->width() > 0) hint_->setMinimumHeight(hint_->heightForWidth(hint_->width()));  // the form gives it one line
   QPalette tint;
   tint.setColor(QPalette::WindowText,
-                objections_.empty() ? palette().color(QPalette::PlaceholderText) : colours(palette()).error);
+                objects ? colours(palette()).error : palette().color(QPalette::PlaceholderText));
   hint_->setPalette(tint);
   check_->setEnabled(lack.isEmpty() && busy_.isEmpty());
   launch_->setEnabled(lack.isEmpty() && busy_.isEmpty());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/gui/widgets/background.h"
 #include "app/gui/window/page.h"
 #include "core/plan/violations.h"
 #include "launcher/job/job.h"
@@ -46,8 +47,8 @@ class LaunchForm final : public QWidget {
   QWidget* makeButtons();
   void fillPlans();
   void choosePlan();
+  void judge();
   void refresh();
-  void writePlanFile();
   [[nodiscard]] const Plan* plan() const;
   [[nodiscard]] Run run() const;
   [[nodiscard]] QString missing() const;
@@ -55,8 +56,14 @@ class LaunchForm final : public QWidget {
 
   Workspace& workspace_;
   const std::filesystem::path programs_;
-  std::filesystem::path planFile_;
-  std::vector<Violation> objections_;
+  /// What is found out about the chosen plan, and the file of it that the command names.
+  struct Verdict {
+    std::vector<Violation> objections;
+    bool isStale = false;
+    Result<std::filesystem::path> file;
+  };
+  std::optional<Verdict> verdict_;  // nothing while it is being worked out
+  Background background_;
   QString busy_;
   QComboBox* plans_;
   QLabel* summary_;

@@ -18,10 +18,6 @@ std::vector<Violation> launchObjections(const Plan& plan) {
   return violations.empty() ? notLaunchable(plan, ownRuntime()) : violations;
 }
 
-bool isStale(const Plan& plan) {
-  return !plan.inputsSha256.empty() && plan.inputsSha256 != inputsHash(plan.cluster, plan.model, plan.training);
-}
-
 QString launchCommand(const std::filesystem::path& planFile, const Run& run, bool isLocal) {
   std::vector<std::string> argv = {"evenkeel-cli", "launch", planFile.string()};
   const auto add = [&](const char* option, const QString& value) { argv.insert(argv.end(), {option, value.toStdString()}); };

@@ -14,9 +14,6 @@ namespace evenkeel::gui {
 /// Empty: it can be launched. The same that `evenkeel-cli launch` says.
 [[nodiscard]] std::vector<Violation> launchObjections(const Plan& plan);
 
-/// True if cluster, model or training were changed after the plan was made.
-[[nodiscard]] bool isStale(const Plan& plan);
-
 /// The command that does what the Launch button does, as a POSIX shell reads it.
 [[nodiscard]] QString launchCommand(const std::filesystem::path& planFile, const Run& run, bool isLocal);
 

@@ -9,12 +9,12 @@
 #include <algorithm>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/message_line.h"
 #include "app/gui/widgets/quantity_text.h"
 
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kBarWidth = 4;        // of the coloured bar at the left edge
 constexpr int kMostLinesShown = 8;  // more scroll
 
 QString text(const std::string& words) { return QString::fromStdString(words); }
@@ -25,14 +25,15 @@ QString stopText(const StopReport& report) {
   QStringList lines;
   for (const StopReport::Node& node : report.nodes) {
     if (node.stopped) {
-      lines << QObject::tr("✓ %1: nothing of the run is left").arg(text(node.node));
+      lines << OutcomeView::tr("✓ %1: nothing of the run is left").arg(text(node.node));
       continue;
     }
     QStringList left;
     for (const int pid : node.left) left << QString::number(pid);
-    QString line = left.isEmpty()
-                       ? QObject::tr("✕ %1: not known to have stopped").arg(text(node.node))
-                       : QObject::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
+    QString line =
+        left.isEmpty()
+            ? OutcomeView::tr("✕ %1: not known to have stopped").arg(text(node.node))
+            : OutcomeView::tr("✕ %1: these processes are left: %2").arg(text(node.node), left.join(QStringLiteral(", ")));
     if (!node.problem.empty()) line += QStringLiteral(" (") + text(node.problem) + QLatin1Char(')');
     lines << line;
   }
@@ -41,9 +42,10 @@ QString stopText(const StopReport& report) {
 
 QString failureText(const JobFailure& failure) {
   const QString who =
-      failure.rank < 0 ? text(failure.node) : QObject::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
-  const QString when = failure.lastStep > 0 ? QObject::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep))
-                                            : QObject::tr("failed before the first step was done");
+      failure.rank < 0 ? text(failure.node) : OutcomeView::tr("Rank %1 on %2").arg(failure.rank).arg(text(failure.node));
+  const QString when = failure.lastStep > 0
+                           ? OutcomeView::tr("failed; the last complete step is %1").arg(exactText(failure.lastStep))
+                           : OutcomeView::tr("failed before the first step was done");
   return who + QLatin1Char(' ') + when + QStringLiteral(".\n") + text(failure.reason);
 }
 
@@ -113,11 +115,12 @@ void OutcomeView::show(const SessionState& state) {
 
 void OutcomeView::paintEvent(QPaintEvent*) {
   const Colours& c = colours(palette());
-  QColor colour = tone_ == Tone::Error ? c.error : tone_ == Tone::Warning ? c.warning : c.information;
   QPainter painter(this);
-  painter.fillRect(0, 0, kBarWidth, height(), colour);
-  colour.setAlpha(isDark(palette()) ? 50 : 28);
-  painter.fillRect(kBarWidth, 0, width() - kBarWidth, height(), colour);
+  paintMessageGround(painter, rect(),
+                     tone_ == Tone::Error     ? c.error
+                     : tone_ == Tone::Warning ? c.warning
+                                              : c.information,
+                     palette());
 }
 
 }  // namespace evenkeel::gui

@@ -29,10 +29,10 @@ QString copyText(const SessionState& state) {
     if (copy.done >= copy.total) continue;
     const auto size = [](std::uint64_t bytes) { return bytesText(Bytes{static_cast<std::int64_t>(bytes)}); };
     if (first.isEmpty())
-      first = QObject::tr("copying to %1: %2 of %3").arg(QString::fromStdString(node), size(copy.done), size(copy.total));
+      first = PreflightView::tr("copying to %1: %2 of %3").arg(QString::fromStdString(node), size(copy.done), size(copy.total));
     else ++others;
   }
-  return others == 0 ? first : QObject::tr("%1, and to %2 more").arg(first).arg(others);
+  return others == 0 ? first : PreflightView::tr("%1, and to %2 more").arg(first).arg(others);
 }
 
 double copyFraction(const SessionState& state) {

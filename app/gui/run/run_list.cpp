@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QTreeWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/quantity_text.h"
@@ -27,11 +28,11 @@ QString timeOf(double seconds) {
 
 QString stateText(JobState state) {
   switch (state) {
-    case JobState::Preparing: return QObject::tr("… preparing");
-    case JobState::Running: return QObject::tr("▶ running");
-    case JobState::Finished: return QObject::tr("✓ finished");
-    case JobState::Failed: return QObject::tr("✕ failed");
-    case JobState::Stopped: return QObject::tr("■ stopped");
+    case JobState::Preparing: return RunList::tr("… preparing");
+    case JobState::Running: return RunList::tr("▶ running");
+    case JobState::Finished: return RunList::tr("✓ finished");
+    case JobState::Failed: return RunList::tr("✕ failed");
+    case JobState::Stopped: return RunList::tr("■ stopped");
   }
   return {};
 }
@@ -85,8 +86,15 @@ RunList::RunList(QWidget* parent)
 }
 
 void RunList::reload() {
-  auto launcher = Launcher::open();
-  const auto rows = launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
+  background_.run(
+      [] {
+        auto launcher = Launcher::open();
+        return launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
+      },
+      [this](const Result<std::vector<RunRow>>& rows) { take(rows); });
+}
+
+void RunList::take(const Result<std::vector<RunRow>>& rows) {
   if (rows) {
     note_->setText(rows->empty() ? tr("No run yet on this machine. What you launch here or with evenkeel-cli appears here.")
                                  : QString());
@@ -101,6 +109,13 @@ void RunList::reload() {
   list_->setVisible(!rows_.empty());
   open_->setVisible(!rows_.empty());
   open_->setEnabled(list_->currentItem() != nullptr);
+  emit reloaded();
+}
+
+void RunList::setOwn(std::vector<std::string> own) {
+  if (own == own_) return;
+  own_ = std::move(own);
+  fill();
 }
 
 void RunList::changeEvent(QEvent* event) {
@@ -116,7 +131,11 @@ void RunList::fill() {
         list_, {timeOf(row.started), stateText(row.state), exactText(row.steps), QString::fromStdString(row.run)});
     item->setTextAlignment(Steps, Qt::AlignRight | Qt::AlignVCenter);
     item->setForeground(State, stateColour(row.state, palette()));
-    item->setToolTip(Id, item->text(Id));
+    const bool isOwn = std::ranges::find(own_, row.run) != own_.end();
+    item->setToolTip(Id, isOwn ? tr("%1, started from this project").arg(item->text(Id)) : item->text(Id));
+    QFont font = list_->font();
+    font.setBold(isOwn);
+    item->setFont(Started, font);
     if (item->text(Id) == current) list_->setCurrentItem(item);
   }
   for (const int column : {Started, State, Steps}) list_->resizeColumnToContents(column);

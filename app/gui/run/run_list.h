@@ -4,6 +4,7 @@
 #include <QWidget>
 #include <string>
 
+#include "app/gui/widgets/background.h"
 #include "launcher/job/job.h"
 
 class QLabel;
@@ -22,17 +23,23 @@ class RunList final : public QWidget {
 
  public:
   explicit RunList(QWidget* parent = nullptr);
-  /// Reads the history again; a failure stands in place of the rows. Some milliseconds.
+  /// Reads the history again on another thread, see reloaded(); a failure stands in place of the rows.
   void reload();
   [[nodiscard]] const std::vector<RunRow>& rows() const { return rows_; }
+  /// The runs of the open project; they stand out.
+  void setOwn(std::vector<std::string> own);
 
  signals:
   void opened(const std::string& run);
+  void reloaded();
 
  private:
   void changeEvent(QEvent* event) override;
+  void take(const Result<std::vector<RunRow>>& rows);
   void fill();
+  Background background_;
   std::vector<RunRow> rows_;
+  std::vector<std::string> own_;
   QTreeWidget* list_;
   QLabel* note_;
   QPushButton* open_;

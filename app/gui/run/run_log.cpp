@@ -20,8 +20,8 @@ constexpr std::size_t kMostEntries = 50'000;  // older ones are dropped, and the
 constexpr int kAllRanks = -2;
 
 QString rankText(int rank, const std::string& node) {
-  return rank < 0 ? QObject::tr("agent on %1").arg(QString::fromStdString(node))
-                  : QObject::tr("rank %1 on %2").arg(rank).arg(QString::fromStdString(node));
+  return rank < 0 ? RunLog::tr("agent on %1").arg(QString::fromStdString(node))
+                  : RunLog::tr("rank %1 on %2").arg(rank).arg(QString::fromStdString(node));
 }
 
 QString lineOf(const LogEntry& entry) {

@@ -6,11 +6,14 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/gui/run/launch_form.h"
+#include "app/gui/run/login_dialog.h"
 #include "app/gui/run/preflight_view.h"
 #include "app/gui/run/run_list.h"
 #include "app/gui/run/run_view.h"
+#include "app/gui/run/running_runs.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
 
@@ -40,7 +43,9 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
       form_(new LaunchForm(workspace, std::move(programs))),
       runs_(new RunList),
       view_(new RunView),
-      right_(new QStackedWidget) {
+      right_(new QStackedWidget),
+      desk_(std::make_shared<LoginDesk>()),
+      running_(new RunningRuns(this)) {
   setObjectName(QStringLiteral("runPage"));
   noPlan_ = new EmptyState(tr("No run yet: find a plan first"),
                            tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
@@ -76,17 +81,25 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
   connect(form_, &LaunchForm::launchRequested, this, &RunPage::launch);
   connect(form_, &LaunchForm::checkRequested, this, &RunPage::check);
   connect(runs_, &RunList::opened, this, &RunPage::open);
+  connect(runs_, &RunList::reloaded, this, [this] {
+    for (const RunRow& row : runs_->rows()) {
+      if (row.run == state_.run) view_->setStarted(row.started);
+    }
+  });
   connect(view_, &RunView::stopRequested, this, &RunPage::askStop);
   connect(view_, &RunView::detachRequested, this, [this] {
     if (session_) session_->detach();
   });
-  connect(&workspace_.document, &ProjectDocument::changed, this, &RunPage::refresh);
+  connect(&workspace_.document, &ProjectDocument::changed, this, [this](Parts parts) {
+    if (parts == kAllParts) isLaunch_ = false;  // another project: what runs is not its run
+    refresh();
+  });
   poll_.setInterval(kPollMs);
   connect(&poll_, &QTimer::timeout, this, &RunPage::poll);
   refresh();
 }
 
-RunPage::~RunPage() = default;
+RunPage::~RunPage() { desk_->close(); }  // no thread waits for an answer that cannot come any more
 
 void RunPage::showEvent(QShowEvent* event) {
   Page::showEvent(event);
@@ -94,6 +107,7 @@ void RunPage::showEvent(QShowEvent* event) {
 }
 
 void RunPage::refresh() {
+  runs_->setOwn(workspace_.document.project().runs);
   QWidget* shown = session_ ? static_cast<QWidget*>(view_) : workspace_.document.project().plans.empty() ? noPlan_ : noRun_;
   right_->setCurrentWidget(shown);
   form_->setBusy(!session_ || !isBusy(state_.phase) ? QString()
@@ -103,44 +117,47 @@ void RunPage::refresh() {
   runs_->setEnabled(!session_ || state_.phase != SessionPhase::Starting);
 }
 
-JobSession& RunPage::newSession(const QString& title, std::int64_t totalSteps) {
+JobSession& RunPage::newSession(const QString& title) {
   if (session_) {
     session_->detach();
     leaving_.push_back(std::move(session_));
   }
-  session_ = std::make_unique<JobSession>();
+  desk_->beginAnew();
+  session_ = std::make_unique<JobSession>(desk_);
   state_ = {};
   title_ = title;
-  totalSteps_ = totalSteps;
   step_ = 0;
-  view_->begin(title, totalSteps);
+  view_->begin(title);
   sinceReload_.start();
   poll_.start();
   return *session_;
 }
 
 void RunPage::check() {
-  if (auto request = form_->request()) newSession(tr("Preflight of %1").arg(form_->planName()), 0).check(*std::move(request));
+  isLaunch_ = false;
+  if (auto request = form_->request()) newSession(tr("Preflight of %1").arg(form_->planName())).check(*std::move(request));
   poll();
 }
 
 void RunPage::launch() {
   auto request = form_->request();
   if (!request) return;
-  const std::int64_t steps = request->run.steps;
-  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName(), steps)
+  isLaunch_ = true;
+  newSession(QString::fromStdString(request->plan.model.name) + QStringLiteral(" · ") + form_->planName())
       .start(*std::move(request));
   poll();
 }
 
 void RunPage::open(const std::string& run) {
-  newSession({}, 0).attach(run);
+  isLaunch_ = false;
+  newSession({}).attach(run);
   workspace_.showCommand(QStringLiteral("evenkeel-cli attach ") + QString::fromStdString(run));
   poll();
 }
 
 void RunPage::poll() {
   std::erase_if(leaving_, [](const std::unique_ptr<JobSession>& session) { return !isBusy(session->takeUpdate().state.phase); });
+  askLogin();
   if (!session_) return;
   const SessionUpdate update = session_->takeUpdate();
   const bool changed = update.state.phase != state_.phase || update.state.job != state_.job || update.state.run != state_.run;
@@ -150,16 +167,31 @@ void RunPage::poll() {
   if (changed || (!update.steps.empty() && sinceReload_.elapsed() > kReloadMs)) {
     sinceReload_.start();
     runs_->reload();
-    for (const RunRow& row : runs_->rows()) {
-      if (row.run == state_.run) view_->setStarted(row.started);
-    }
   }
   if (changed) {
+    if (!state_.run.empty()) note(state_.run);
     if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty())
       workspace_.messages.showError(*state_.error);
     refresh();
   }
-  if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty()) poll_.stop();
+  if (!isBusy(state_.phase) && !state_.isStopping && leaving_.empty() && !desk_->question()) poll_.stop();
+}
+
+void RunPage::askLogin() {
+  const auto question = desk_->question();
+  if (login_ && (!question || question->id != login_->questionId())) login_->close();  // whoever asked has gone
+  if (login_ || !question) return;
+  login_ = new LoginDialog(*question, *desk_, this);
+  connect(login_, &LoginDialog::settled, &workspace_, &Workspace::showCommand);
+  login_->open();
+}
+
+/// A run that was started from the project belongs to it.
+void RunPage::note(const std::string& run) {
+  const auto& runs = workspace_.document.project().runs;
+  if (!isLaunch_ || std::ranges::find(runs, run) != runs.end()) return;
+  workspace_.document.edit(tr("Note run %1").arg(QString::fromStdString(run)),
+                           [&](Project& project) { project.runs.push_back(run); });
 }
 
 void RunPage::showJob(const SessionUpdate& update) {
@@ -179,10 +211,11 @@ void RunPage::showJob(const SessionUpdate& update) {
   }
   if (!isActive) return;
   if (step_ > 0) {
-    const QString of =
-        totalSteps_ > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(totalSteps_)) : tr("step %1").arg(exactText(step_));
-    emit workspace_.jobProgressed(kJobId, totalSteps_ > 0 ? static_cast<double>(step_) / static_cast<double>(totalSteps_) : -1,
-                                  tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
+    const QString of = state_.totalSteps > 0 ? tr("step %1 of %2").arg(exactText(step_), exactText(state_.totalSteps))
+                                             : tr("step %1").arg(exactText(step_));
+    emit workspace_.jobProgressed(
+        kJobId, state_.totalSteps > 0 ? static_cast<double>(step_) / static_cast<double>(state_.totalSteps) : -1,
+        tr("%1, loss %2").arg(of).arg(loss_, 0, 'f', 3));
   } else {
     const QString copying = copyText(state_);
     emit workspace_.jobProgressed(kJobId, copyFraction(state_), copying.isEmpty() ? tr("preparing") : copying);
@@ -193,7 +226,7 @@ void RunPage::askStop() {
   if (!session_ || state_.isStopping) return;
   if (state_.run.empty()) return session_->detach();  // nothing runs yet
   const QString run = QString::fromStdString(state_.run);
-  auto* box = new QMessageBox(QMessageBox::Question, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run),
+  auto* box = new QMessageBox(QMessageBox::NoIcon, tr("Stop the run?"), tr("Stop run %1 on all of its nodes now?").arg(run),
                               QMessageBox::NoButton, this);
   box->setObjectName(QStringLiteral("stopQuestion"));
   box->setAttribute(Qt::WA_DeleteOnClose);

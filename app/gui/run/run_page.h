@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QElapsedTimer>
+#include <QPointer>
 #include <QTimer>
 #include <filesystem>
 #include <memory>
@@ -16,6 +17,8 @@ namespace evenkeel::gui {
 
 class EmptyState;
 class LaunchForm;
+class LoginDialog;
+class RunningRuns;
 class RunList;
 class RunView;
 
@@ -31,14 +34,18 @@ class RunPage final : public Page {
 
   /// Follows a run, or shows the curves of an ended one.
   void open(const std::string& run);
+  /// Runs that go on and that this page does not follow; kept up to date from the first show() of the window on.
+  [[nodiscard]] RunningRuns& running() { return *running_; }
 
  private:
   void showEvent(QShowEvent* event) override;
   void check();
   void launch();
-  JobSession& newSession(const QString& title, std::int64_t totalSteps);
+  JobSession& newSession(const QString& title);
   void poll();
   void showJob(const SessionUpdate& update);
+  void askLogin();
+  void note(const std::string& run);
   void askStop();
   void refresh();
 
@@ -48,13 +55,17 @@ class RunPage final : public Page {
   QStackedWidget* right_;
   QWidget* noPlan_;
   QWidget* noRun_;
+  std::shared_ptr<LoginDesk> desk_;
+  QPointer<LoginDialog> login_;
+  RunningRuns* running_;
   std::unique_ptr<JobSession> session_;
   std::vector<std::unique_ptr<JobSession>> leaving_;  // detached, until their threads end
   SessionState state_;
   QString title_;
-  std::int64_t totalSteps_ = 0, step_ = 0;
+  std::int64_t step_ = 0;
   double loss_ = 0;
   bool isInJobs_ = false;
+  bool isLaunch_ = false;  // what is followed was started here, for the open project
   QTimer poll_;
   QElapsedTimer sinceReload_;
 };

@@ -169,9 +169,8 @@ QWidget* RunView::makeThroughput() {
   return column(bar, throughput_);
 }
 
-void RunView::begin(const QString& title, std::int64_t totalSteps) {
+void RunView::begin(const QString& title) {
   title_ = title;
-  totalSteps_ = totalSteps;
   isPredicted_ = false;
   started_ = 0;
   loss_->clear();
@@ -203,7 +202,7 @@ void RunView::take(const SessionUpdate& update) {
 }
 
 void RunView::showState() {
-  figures_->show(totalSteps_, state_.predictedIterationMs);
+  figures_->show(state_.totalSteps, state_.predictedIterationMs);
   preflight_->show(state_);
   outcome_->show(state_);
   const bool isOnlyPreflight =

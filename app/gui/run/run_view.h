@@ -23,8 +23,8 @@ class RunView final : public QWidget {
 
  public:
   explicit RunView(QWidget* parent = nullptr);
-  /// Empties everything for another job. totalSteps 0: not known.
-  void begin(const QString& title, std::int64_t totalSteps);
+  /// Empties everything for another job.
+  void begin(const QString& title);
   /// Seconds since 1970: for how long the job has run.
   void setStarted(double started) { started_ = started; }
   void take(const SessionUpdate& update);
@@ -44,7 +44,6 @@ class RunView final : public QWidget {
   void showHeader(const SessionState& state);
   void predict(std::int64_t tokens);
 
-  std::int64_t totalSteps_ = 0;
   double started_ = 0;  // seconds since 1970; 0: not known
   QString title_;
   SessionState state_;

@@ -3,7 +3,9 @@
 
 #include <QApplication>
 #include <QFontDatabase>
-#include <QStyleFactory>
+#include <QPainter>
+#include <QProxyStyle>
+#include <QStyleOption>
 #include <array>
 
 namespace evenkeel::gui {
@@ -40,6 +42,7 @@ QPalette paletteOf(const Tones& t) {
   palette.setColor(QPalette::Highlight, t.highlight);
   palette.setColor(QPalette::HighlightedText, QColor(0xffffff));
   palette.setColor(QPalette::Disabled, QPalette::Highlight, t.mid);
+  palette.setColor(QPalette::Disabled, QPalette::Base, t.window);  // a field that cannot be written into looks so
   palette.setColor(QPalette::Link, t.link);
   palette.setColor(QPalette::LinkVisited, t.link);
   return palette;
@@ -57,6 +60,30 @@ QPalette darkPalette() {
                     .dark = QColor(0x1a1c20), .shadow = QColor(0x121417), .highlight = QColor(0x2f7fc4), .link = QColor(0x6cb4f0), .toolTip = QColor(0x3a3f47)});
 }
 
+/// Fusion draws the outline of a box that can be ticked darker than the window: on a dark one it is not to be seen.
+class OutlinedFusion final : public QProxyStyle {
+ public:
+  OutlinedFusion() : QProxyStyle(QStringLiteral("Fusion")) {}
+  int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {
+    // Words are enough on buttons; the style's own pictures fit no scheme.
+    return hint == SH_DialogButtonBox_ButtonsHaveIcons ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
+  }
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    const bool isBox = element == PE_IndicatorCheckBox || element == PE_IndicatorItemViewItemCheck;
+    if ((!isBox && element != PE_IndicatorRadioButton) || !isDark(option->palette)) return;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const bool isEnabled = option->state.testFlag(State_Enabled);
+    painter->setPen(QPen(option->palette.color(isEnabled ? QPalette::PlaceholderText : QPalette::Mid), 1));
+    painter->setBrush(Qt::NoBrush);
+    const QRectF edge = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
+    isBox ? painter->drawRoundedRect(edge, 2, 2) : painter->drawEllipse(edge);
+    painter->restore();
+  }
+};
+
 bool systemIsDark() {
   const QPalette palette = QApplication::palette();
   return isDark(palette);
@@ -66,7 +93,7 @@ bool systemIsDark() {
 
 void applyTheme(QApplication& application, ColourScheme scheme) {
   static const bool systemWasDark = systemIsDark();  // before our own palette hides it
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setStyle(new OutlinedFusion);
   application.setFont(uiFont());
   const bool dark = scheme == ColourScheme::Dark || (scheme == ColourScheme::System && systemWasDark);
   QApplication::setPalette(dark ? darkPalette() : lightPalette());

@@ -47,14 +47,14 @@ TimelineView::TimelineView(QWidget* parent) : QAbstractScrollArea(parent) {
 
 void TimelineView::setTimeline(const Timeline& timeline) {
   std::vector<Band> bands;
-  if (!timeline.lanes.empty()) bands.push_back({QString(), SliceModel(timeline)});
+  if (!timeline.lanes.empty()) bands.push_back({QString(), std::make_shared<const SliceModel>(timeline)});
   setBands(std::move(bands));
 }
 
 void TimelineView::setBands(std::vector<Band> bands) {
   bands_ = std::move(bands);
   Seconds end;
-  for (const Band& band : bands_) end = std::max(end, band.slices.end());
+  for (const Band& band : bands_) end = std::max(end, band.slices->end());
   axis_.setTotal(end);
   layOut();
 }
@@ -87,8 +87,8 @@ void TimelineView::layOut() {
       top += rows_.back().height;
     }
     int pipeline = -1;
-    for (int lane = 0; lane < static_cast<int>(band.slices.lanes().size()); ++lane) {
-      const Lane& row = band.slices.lanes()[static_cast<std::size_t>(lane)];
+    for (int lane = 0; lane < static_cast<int>(band.slices->lanes().size()); ++lane) {
+      const Lane& row = band.slices->lanes()[static_cast<std::size_t>(lane)];
       if (pipeline >= 0 && row.pipeline != pipeline) top += 4;  // pipelines stand apart
       pipeline = row.pipeline;
       rows_.push_back({top, metrics.height() + 6, b, lane});
@@ -140,7 +140,7 @@ const TimelineView::Row* TimelineView::rowAt(int viewportY) const {
 QString TimelineView::textAt(QPoint position) const {
   const Row* row = rowAt(position.y());
   if (row == nullptr || row->lane < 0) return {};
-  const SliceModel& slices = bands_[static_cast<std::size_t>(row->band)].slices;
+  const SliceModel& slices = *bands_[static_cast<std::size_t>(row->band)].slices;
   const auto lane = static_cast<std::size_t>(row->lane);
   const QString name = QString::fromStdString(slices.lanes()[lane].name);
   if (position.x() < labelWidth_) return name;
@@ -194,15 +194,15 @@ void TimelineView::paintRow(QPainter& painter, const Row& row, int top) {
     return;
   }
   const auto lane = static_cast<std::size_t>(row.lane);
-  const Lane& info = band.slices.lanes()[lane];
+  const Lane& info = band.slices->lanes()[lane];
   const bool isSelected = row.band == 0 && selected_ == std::pair(info.pipeline, info.stage);
   if (isSelected) painter.fillRect(0, top, labelWidth_ - 4, row.height, palette().color(QPalette::Highlight));
   if (isSelected) painter.setPen(palette().color(QPalette::HighlightedText));
   painter.drawText(QRect(8, top, labelWidth_ - 12, row.height), Qt::AlignVCenter | Qt::AlignLeft, shortName(info));
   const QRectF area(labelWidth_, top + 1, axis_.width(), row.height - 2);
   const double sends = std::floor(area.height() / 5);
-  paintSlices(painter, band.slices, lane, SliceModel::Track::Work, area.adjusted(0, 0, 0, -sends - 1));
-  paintSlices(painter, band.slices, lane, SliceModel::Track::Sends, area.adjusted(0, area.height() - sends, 0, 0));
+  paintSlices(painter, *band.slices, lane, SliceModel::Track::Work, area.adjusted(0, 0, 0, -sends - 1));
+  paintSlices(painter, *band.slices, lane, SliceModel::Track::Sends, area.adjusted(0, area.height() - sends, 0, 0));
 }
 
 void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std::size_t lane, SliceModel::Track track,
@@ -323,7 +323,7 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   viewport()->unsetCursor();
   const Row* row = rowAt(event->pos().y());
   if (!isDragging_ && row != nullptr && row->lane >= 0) {
-    const Lane& lane = bands_[static_cast<std::size_t>(row->band)].slices.lanes()[static_cast<std::size_t>(row->lane)];
+    const Lane& lane = bands_[static_cast<std::size_t>(row->band)].slices->lanes()[static_cast<std::size_t>(row->lane)];
     emit stageClicked(row->band, lane.pipeline, lane.stage);
   }
   dragFrom_.reset();

@@ -22,7 +22,7 @@ class TimelineView final : public QAbstractScrollArea {
  public:
   struct Band {
     QString heading;  // empty: none
-    SliceModel slices;
+    std::shared_ptr<const SliceModel> slices;  // never null
   };
 
   explicit TimelineView(QWidget* parent = nullptr);

@@ -4,6 +4,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QPainter>
 #include <QPushButton>
 #include <QToolButton>
 
@@ -11,10 +12,18 @@
 
 namespace evenkeel::gui {
 
+namespace {
+
+QColor colourOf(MessageLine::Kind kind, const QPalette& palette) {
+  const Colours& c = colours(palette);
+  return kind == MessageLine::Kind::Error ? c.error : kind == MessageLine::Kind::Warning ? c.warning : c.information;
+}
+
+}  // namespace
+
 MessageLine::MessageLine(QWidget* parent) : QFrame(parent), sign_(new QLabel), text_(new QLabel), buttons_(new QHBoxLayout) {
   setObjectName(QStringLiteral("messageLine"));
   setAccessibleName(tr("Message"));
-  setAutoFillBackground(true);
   text_->setObjectName(QStringLiteral("messageText"));
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -66,24 +75,29 @@ void MessageLine::dismiss() { hide(); }
 QString MessageLine::text() const { return isHidden() ? QString() : text_->text(); }
 
 void MessageLine::restyle() {
-  const Colours& c = colours(palette());
-  const QColor colour = kind_ == Kind::Error ? c.error : kind_ == Kind::Warning ? c.warning : c.information;
+  const QColor colour = colourOf(kind_, palette());
   sign_->setText(kind_ == Kind::Error ? QStringLiteral("✕") : kind_ == Kind::Warning ? QStringLiteral("⚠") : QStringLiteral("i"));
-  QPalette signPalette = sign_->palette();
+  QPalette signPalette;  // only this role: the others follow the scheme
   signPalette.setColor(QPalette::WindowText, colour);
   sign_->setPalette(signPalette);
-  QColor tint = colour;
-  tint.setAlpha(isDark(palette()) ? 50 : 28);
-  setStyleSheet(QStringLiteral("#messageLine { background: rgba(%1,%2,%3,%4); border: 0; border-left: 4px solid %5; }")
-                    .arg(tint.red()).arg(tint.green()).arg(tint.blue()).arg(tint.alpha()).arg(colour.name()));
+  update();
+}
+
+void MessageLine::paintEvent(QPaintEvent* /*event*/) {
+  QPainter painter(this);
+  paintMessageGround(painter, rect(), colourOf(kind_, palette()), palette());
 }
 
 void MessageLine::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
-  if (event->type() != QEvent::PaletteChange || isRestyling_) return;
-  isRestyling_ = true;  // a style sheet changes the palette itself
-  restyle();
-  isRestyling_ = false;
+  if (event->type() == QEvent::PaletteChange) restyle();
+}
+
+void paintMessageGround(QPainter& painter, const QRect& area, QColor colour, const QPalette& palette) {
+  constexpr int kBarWidth = 4;
+  painter.fillRect(area.left(), area.top(), kBarWidth, area.height(), colour);
+  colour.setAlpha(isDark(palette) ? 50 : 28);
+  painter.fillRect(area.adjusted(kBarWidth, 0, 0, 0), colour);
 }
 
 }  // namespace evenkeel::gui

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 
 class QLabel;
+class QPainter;
 class QHBoxLayout;
 
 namespace evenkeel::gui {
@@ -34,12 +35,15 @@ class MessageLine final : public QFrame {
 
  private:
   void restyle();
+  void paintEvent(QPaintEvent* event) override;
   QLabel* sign_;
   QLabel* text_;
   QHBoxLayout* buttons_;
   Kind kind_ = Kind::Information;
-  bool isRestyling_ = false;
   void changeEvent(QEvent* event) override;
 };
+
+/// A faint ground with a strong bar at its left edge: what messages stand on.
+void paintMessageGround(QPainter& painter, const QRect& area, QColor colour, const QPalette& palette);
 
 }  // namespace evenkeel::gui

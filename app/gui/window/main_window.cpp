@@ -2,11 +2,13 @@
 #include "app/gui/window/main_window.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFontDatabase>
 #include <QLabel>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -21,6 +23,7 @@
 #include <QVBoxLayout>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/quantity_text.h"
 #include "app/gui/window/mode_bar.h"
 
 namespace evenkeel::gui {
@@ -28,6 +31,7 @@ namespace {
 
 constexpr int kLayoutVersion = 1;  // a layout of another version is not restored
 constexpr int kMostRecent = 10;
+constexpr int kCommandWidth = 230, kJobWidth = 300;
 const QString kFilter = QStringLiteral("Evenkeel projects (*.evenkeel)");
 
 QDockWidget* makeDock(const QString& name, const QString& title, QWidget* content, QMainWindow* window, Qt::DockWidgetArea area) {
@@ -119,7 +123,7 @@ void MainWindow::makePanels() {
   tabifyDockWidget(log, jobs);
   for (QDockWidget* dock : {problems, log, jobs}) dock->hide();
 
-  connect(workspace_.get(), &Workspace::commandShown, this, [this](const QString& command) { log_->appendPlainText(QStringLiteral("$ ") + command); });
+  connect(workspace_.get(), &Workspace::commandShown, this, &MainWindow::showCommand);
   connect(workspace_.get(), &Workspace::logged, log_, &QPlainTextEdit::appendPlainText);
   connect(messages_, &MessageLine::shown, this, [this](int kind, const QString& text) {
     if (kind != static_cast<int>(MessageLine::Kind::Information)) new QTreeWidgetItem(problems_, {QString(), text, QString()});
@@ -135,11 +139,7 @@ void MainWindow::makeMenus() {
     action->setShortcut(keys);
     return action;
   };
-  add(file, QStringLiteral("fileNew"), tr("&New"), QKeySequence(Qt::CTRL | Qt::Key_N), [this] {
-    if (!maySwitchDocument()) return;
-    document_.startNew();
-    enter(Mode::Cluster);
-  });
+  add(file, QStringLiteral("fileNew"), tr("&New"), QKeySequence(Qt::CTRL | Qt::Key_N), [this] { startFrom({}); });
   add(file, QStringLiteral("fileOpen"), tr("&Open…"), QKeySequence(Qt::CTRL | Qt::Key_O), [this] {
     const QString path = QFileDialog::getOpenFileName(this, tr("Open a project"), QFileInfo(document_.path()).path(), kFilter);
     if (!path.isEmpty()) openFile(path);
@@ -182,14 +182,26 @@ void MainWindow::makeMenus() {
 void MainWindow::makeStatusBar() {
   summary_ = new QLabel;
   summary_->setObjectName(QStringLiteral("summary"));
+  summary_->setContentsMargins(10, 0, 0, 0);
   jobTitle_ = new QLabel;
   jobBar_ = new QProgressBar;
-  jobBar_->setFixedWidth(160);
+  jobBar_->setFixedWidth(120);
   jobBar_->setTextVisible(false);
   jobCancel_ = new QToolButton;
   jobCancel_->setObjectName(QStringLiteral("jobCancel"));
   jobCancel_->setText(tr("Cancel"));
+  command_ = new QToolButton;
+  command_->setObjectName(QStringLiteral("newestCommand"));
+  command_->setAccessibleName(tr("Copy the command that does the same"));
+  command_->setAutoRaise(true);
+  command_->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  command_->hide();
+  connect(command_, &QToolButton::clicked, this, [this] {
+    QGuiApplication::clipboard()->setText(command_->property("command").toString());
+    log_->appendPlainText(tr("The command is in the clipboard."));
+  });
   statusBar()->addWidget(summary_, 1);
+  statusBar()->addPermanentWidget(command_);
   for (QWidget* widget : {static_cast<QWidget*>(jobTitle_), static_cast<QWidget*>(jobBar_), static_cast<QWidget*>(jobCancel_)}) {
     statusBar()->addPermanentWidget(widget);
     widget->hide();
@@ -215,6 +227,14 @@ void MainWindow::makeStatusBar() {
   });
 }
 
+void MainWindow::showCommand(const QString& command) {
+  log_->appendPlainText(QStringLiteral("$ ") + command);
+  command_->setText(QStringLiteral("$ ") + command_->fontMetrics().elidedText(command, Qt::ElideRight, kCommandWidth));
+  command_->setToolTip(tr("The command that does the same; a click copies it:\n%1").arg(command));
+  command_->setProperty("command", command);
+  command_->show();
+}
+
 void MainWindow::showJob() {
   const bool any = !running_.empty();
   jobTitle_->setVisible(any);
@@ -224,7 +244,9 @@ void MainWindow::showJob() {
   for (const Job& job : running_) new QTreeWidgetItem(jobs_, {job.title, job.text});
   if (!any) return;
   const Job& job = running_.back();
-  jobTitle_->setText(job.text.isEmpty() ? job.title : job.title + QStringLiteral("  ") + job.text);
+  const QString title = job.text.isEmpty() ? job.title : job.title + QStringLiteral("  ") + job.text;
+  jobTitle_->setText(jobTitle_->fontMetrics().elidedText(title, Qt::ElideRight, kJobWidth));
+  jobTitle_->setToolTip(title);
   jobBar_->setRange(0, job.fraction < 0 ? 0 : 1000);
   if (job.fraction >= 0) jobBar_->setValue(static_cast<int>(job.fraction * 1000));
 }
@@ -234,17 +256,22 @@ void MainWindow::refresh() {
   setWindowModified(document_.isModified());
   for (const auto& [mode, page] : pages_) modes_->setMissing(mode, page->missing());
   const Cluster& cluster = document_.project().cluster;
-  double tera = 0, memory = 0;
+  double flops = 0;
+  Bytes memory{};
+  const std::size_t types = cluster.deviceTypes.size();
   for (const DeviceId device : cluster.devices()) {
     const DeviceType& type = cluster.typeOf(device);
     double best = 0;
     for (const auto& [precision, peak] : type.peak) best = std::max(best, tflops(peak) * type.speed);
-    tera += best;
-    memory += gib(type.memory);
+    flops += best * 1e12;
+    memory = memory + type.memory;
   }
   const int count = cluster.deviceCount();
-  summary_->setText(count == 0 ? tr("No devices yet")
-                               : tr("%n device(s)", nullptr, count) + tr(" of %1 types · %2 GiB · peak %3 Tflop/s (dense)").arg(cluster.deviceTypes.size()).arg(memory, 0, 'f', 0).arg(tera, 0, 'g', 3));
+  summary_->setText(
+      count == 0 ? tr("No devices yet")
+                 : (count == 1 ? tr("1 device")
+                               : tr("%1 devices of %2").arg(count).arg(types == 1 ? tr("1 type") : tr("%1 types").arg(types))) +
+                       tr(" · %1 · peak %2flop/s (dense)").arg(bytesText(memory), countText(flops)));
 }
 
 bool MainWindow::maySwitchDocument() {
@@ -253,6 +280,12 @@ bool MainWindow::maySwitchDocument() {
                                             QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
   if (answer == QMessageBox::Save) save();
   return answer == QMessageBox::Discard || (answer == QMessageBox::Save && !document_.isModified());
+}
+
+void MainWindow::startFrom(Project project) {
+  if (!maySwitchDocument()) return;
+  document_.startNew(std::move(project));
+  enter(Mode::Cluster);
 }
 
 void MainWindow::openFile(const QString& path) {

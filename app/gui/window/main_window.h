@@ -34,6 +34,8 @@ class MainWindow final : public QMainWindow {
   void enter(Mode mode);
   /// Opens a project file; a failure stands in the message line and changes nothing.
   void openFile(const QString& path);
+  /// Leaves the document for an unnamed one with this content, after asking about unsaved changes, and goes to Cluster.
+  void startFrom(Project project);
   void restoreLayout();
 
  private:
@@ -51,6 +53,7 @@ class MainWindow final : public QMainWindow {
   void rememberFile(const QString& path);
   void fillRecent();
   void showJob();
+  void showCommand(const QString& command);
 
   ProjectDocument& document_;
   Selection selection_;
@@ -69,6 +72,7 @@ class MainWindow final : public QMainWindow {
   QLabel* jobTitle_ = nullptr;
   QProgressBar* jobBar_ = nullptr;
   QToolButton* jobCancel_ = nullptr;
+  QToolButton* command_ = nullptr;  // the newest that was shown
 
   struct Job {
     int id = 0;

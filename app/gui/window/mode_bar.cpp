@@ -4,6 +4,8 @@
 #include <QActionGroup>
 #include <QCoreApplication>
 #include <QEvent>
+#include <QPainter>
+#include <algorithm>
 #include <array>
 
 #include "app/gui/theme/theme.h"
@@ -52,6 +54,9 @@ ModeBar::ModeBar(QWidget* parent) : QToolBar(tr("Modes"), parent) {
   }
   actions_.at(Mode::Start)->setChecked(true);
   refreshIcons();
+  int widest = 0;
+  for (const auto& [mode, action] : actions_) widest = std::max(widest, widgetForAction(action)->sizeHint().width());
+  for (const auto& [mode, action] : actions_) widgetForAction(action)->setFixedWidth(widest);
 }
 
 void ModeBar::setMode(Mode mode) {
@@ -68,6 +73,14 @@ void ModeBar::setMissing(Mode mode, const QString& missing) {
 
 void ModeBar::refreshIcons() {
   for (const ModeInfo& info : kModes) actions_.at(info.mode)->setIcon(icon(info.icon, palette()));
+}
+
+/// Flat: the style would shade it from one side to the other.
+void ModeBar::paintEvent(QPaintEvent* /*event*/) {
+  QPainter painter(this);
+  painter.fillRect(rect(), palette().color(QPalette::Window));
+  painter.setPen(palette().color(QPalette::Mid));
+  painter.drawLine(rect().topRight(), rect().bottomRight());
 }
 
 void ModeBar::changeEvent(QEvent* event) {

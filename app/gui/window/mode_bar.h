@@ -25,6 +25,7 @@ class ModeBar final : public QToolBar {
 
  private:
   void changeEvent(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
   void refreshIcons();
   std::map<Mode, QAction*> actions_;
   Mode mode_ = Mode::Start;

@@ -160,6 +160,46 @@ TEST_F(SshHostTest, SaysWhatIsWrongWithTheKey) {
   EXPECT_THAT(connectSsh("b3", wrong, kLimit).error().text(), HasSubstr("refuses the login"));
 }
 
+TEST_F(SshHostTest, TrustsAnUnknownKeyWhenToldToAndNoOther) {
+  SshAddress stranger = address();
+  stranger.knownHosts = directory_.path() / "new folder" / "known hosts";
+  LoginHelp help;
+  ASSERT_FALSE(connectSsh("b3", stranger, kLimit, {}, &help));
+  ASSERT_TRUE(help.obstacle);
+  EXPECT_EQ(help.obstacle->kind, LoginObstacle::Kind::UnknownHostKey);
+  EXPECT_THAT(help.obstacle->shownKey, HasSubstr(fingerprintOf(sshd_->hostKey() + ".pub")));
+  EXPECT_EQ(help.obstacle->port, sshd_->port());
+  ASSERT_TRUE(trustHostKey(*help.obstacle));
+  EXPECT_TRUE(connectSsh("b3", stranger, kLimit, {}, &help));
+  EXPECT_FALSE(help.obstacle);
+  PrivateSshd::makeKey(sshd_->file("another"));
+  std::filesystem::rename(sshd_->file("another"), sshd_->hostKey());
+  ASSERT_FALSE(connectSsh("b3", stranger, kLimit, {}, &help));
+  ASSERT_TRUE(help.obstacle);
+  EXPECT_EQ(help.obstacle->kind, LoginObstacle::Kind::ChangedHostKey);
+  EXPECT_EQ(help.obstacle->knownHostsLine, "") << "there is nothing to trust";
+}
+
+TEST_F(SshHostTest, OpensALockedKeyWithItsPassPhraseOnly) {
+  SshAddress locked = address();
+  locked.identity = directory_.path() / "locked";
+  PrivateSshd::makeKey(locked.identity, "pass phrase");
+  std::filesystem::copy_file(locked.identity + ".pub", sshd_->file("authorized_keys"),
+                             std::filesystem::copy_options::overwrite_existing);
+  LoginHelp help;
+  ASSERT_FALSE(connectSsh("b3", locked, kLimit, {}, &help));
+  ASSERT_TRUE(help.obstacle);
+  EXPECT_EQ(help.obstacle->kind, LoginObstacle::Kind::PassPhrase);
+  EXPECT_EQ(help.obstacle->identity, locked.identity);
+  EXPECT_FALSE(help.obstacle->wasWrong);
+  help.passPhrases[locked.identity] = "another";
+  EXPECT_THAT(connectSsh("b3", locked, kLimit, {}, &help).error().text(), HasSubstr("does not open it"));
+  EXPECT_TRUE(help.obstacle->wasWrong);
+  help.passPhrases[locked.identity] = "pass phrase";
+  EXPECT_TRUE(connectSsh("b3", locked, kLimit, {}, &help));
+  EXPECT_FALSE(help.obstacle);
+}
+
 TEST_F(SshHostTest, SaysWhyAHostCannotBeReached) {
   SshAddress wrong = address();
   wrong.port = 1;

@@ -183,6 +183,28 @@ TEST(Arrange, PutsMachinesInRowsByTypeAndThenByNumber) {
   EXPECT_FALSE(overlapAny(project));
 }
 
+TEST(Arrange, PutsSitesBesideEachOtherUnderTheirSwitches) {
+  Project project = projectOf("4x2:cpu,2x4:T4");
+  const auto join = [&](const char* name, std::vector<std::string> members) {
+    project.cluster.switches.push_back({.name = name, .members = std::move(members), .bandwidth = fromGbs(1)});
+  };
+  join("wide", {"east", "west"});
+  join("west", {"cpu-0", "cpu-1", "t4-0"});
+  join("east", {"cpu-2", "cpu-3", "t4-1"});
+  arrange(project);
+  EXPECT_FALSE(overlapAny(project));
+  const auto at = [&](const char* name) { return project.layout.at(name); };
+  for (const char* member : {"cpu-0", "cpu-1", "t4-0"}) {
+    for (const char* other : {"cpu-2", "cpu-3", "t4-1"}) EXPECT_LT(at(member).x, at(other).x);
+  }
+  EXPECT_LT(at("west").x, at("east").x) << "over its own machines";
+  EXPECT_LT(at("wide").y, at("west").y) << "what joins switches stands over them";
+  EXPECT_LT(at("west").y, at("cpu-0").y);
+  project.cluster.switches[1].members.push_back("wide");  // a file may hold a circle until it is checked
+  arrange(project);
+  EXPECT_FALSE(overlapAny(project));
+}
+
 TEST(ShownLayout, PlacesWhatHasNoPlaceBelowTheRest) {
   Project project = projectOf("3x2:cpu");
   project.layout["cpu-1"] = {400, 200};

@@ -83,6 +83,26 @@ TEST(FoldedTimeline, KeepsTheFirstOfEqualPipelines) {
   }
 }
 
+TEST(MemoryBars, OfAllGroupsFitIntoTheWidth) {
+  const auto factsOf = [](int stages) {
+    PlanFacts facts;
+    facts.pipelines.emplace_back();
+    for (int s = 0; s < stages; ++s) {
+      facts.pipelines.back().stages.push_back({.stage = s, .predicted = StagePrediction{}});
+      facts.pipelines.back().stages.back().predicted->memory.capacity = Bytes{100};
+    }
+    return facts;
+  };
+  MemoryBars bars;
+  bars.resize(330, 200);
+  bars.setGroups({{QStringLiteral("few"), factsOf(1)}, {QStringLiteral("many"), factsOf(40)}});
+  QString last;
+  for (int x = 0; x < bars.width() - 4; ++x) {
+    if (const QString text = bars.textAt({x, 100}); !text.isEmpty()) last = text;
+  }
+  EXPECT_TRUE(last.contains(QStringLiteral("stage 39"))) << last.toStdString();
+}
+
 class ComparePageTest : public ::testing::Test {
  protected:
   ComparePageTest() {

@@ -62,9 +62,23 @@ TEST_F(DocumentTest, SavesAndOpensAndSaysWhatIsWrongWithAFile) {
   EXPECT_EQ(document_.project().training.globalBatch, 13) << "a failed open loses nothing";
 }
 
+TEST_F(DocumentTest, WhatWasUndoneToTheSavedStateNeedsNoRecovery) {
+  QDir recovery(folder_.filePath(QStringLiteral("recovery")));
+  recovery.setNameFilters({QStringLiteral("*.recovery")});
+  const auto files = [&] {
+    recovery.refresh();
+    return recovery.entryList(QDir::Files).size();
+  };
+  document_.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 13; });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return files() == 1; }, 10'000));
+  document_.undoStack().undo();
+  EXPECT_TRUE(QTest::qWaitFor([&] { return files() == 0; }, 10'000));
+}
+
 TEST_F(DocumentTest, WritesARecoveryFileThatAnotherWindowTakesOverOnlyWhenItsOwnerIsGone) {
   document_.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 13; });
-  const QDir recovery(folder_.filePath(QStringLiteral("recovery")));
+  QDir recovery(folder_.filePath(QStringLiteral("recovery")));
+  recovery.setNameFilters({QStringLiteral("*.recovery")});
   ASSERT_TRUE(QTest::qWaitFor([&] { return recovery.exists() && recovery.entryList(QDir::Files).size() == 1; }, 10'000));
   EXPECT_TRUE(document_.recoverable().isEmpty()) << "this process lives";
 

@@ -59,7 +59,16 @@ TEST_F(ModelPageTest, APresetAndABatchAreEditsThatUndoTakesBack) {
   EXPECT_FALSE(document_.project().training.globalBatch);
   document_.undoStack().undo();
   EXPECT_FALSE(document_.project().model);
-  EXPECT_EQ(presets->currentItem(), nullptr);
+  EXPECT_TRUE(presets->selectedItems().isEmpty());
+}
+
+TEST_F(ModelPageTest, TheFocusAloneChoosesNothing) {
+  page_.activateWindow();
+  ASSERT_TRUE(QTest::qWaitForWindowActive(&page_));
+  page_.findChild<QListWidget*>(QStringLiteral("presets"))->setFocus();
+  QCoreApplication::processEvents();
+  EXPECT_FALSE(document_.project().model);
+  EXPECT_EQ(document_.undoStack().count(), 0);
 }
 
 TEST_F(ModelPageTest, WhatIsLeftOpenShowsWhatItComesTo) {

@@ -36,7 +36,11 @@ class PlanPageTest : public ::testing::Test {
   bool search() {
     QTest::keyClick(&page_, Qt::Key_F5);
     const auto* stop = page_.findChild<QPushButton*>(QStringLiteral("searchStop"));
-    return QTest::qWaitFor([&] { return !stop->isEnabled(); }, kPatience);
+    return QTest::qWaitFor([&] { return !stop->isEnabled(); }, kPatience) && isDrawn();
+  }
+  /// A plan is predicted on another thread before it is shown.
+  bool isDrawn() {
+    return QTest::qWaitFor([this] { return !page_.findChild<PlanView*>()->isBusy(); }, kPatience);
   }
   template <class T>
   T* child(const char* name) {
@@ -157,6 +161,7 @@ TEST_F(PlanPageTest, TheTimelineIsMadeWhenItIsLookedAt) {
   auto* timeline = child<TimelineView>("timeline");
   EXPECT_TRUE(timeline->textAt({4, 30}).isEmpty());
   child<QTabBar>("planTabs")->setCurrentIndex(2);
+  ASSERT_TRUE(isDrawn());
   EXPECT_EQ(timeline->textAt({4, 30}), QStringLiteral("pipeline 0, stage 0"));
 }
 
@@ -171,6 +176,7 @@ TEST_F(PlanPageTest, AReplayIsShownLikeASearch) {
   ASSERT_TRUE(writeFileAtomically(file.toStdString(), eventsOf(live.snapshot())));
   document_.undoStack().undo();
   page_.replay(file);
+  ASSERT_TRUE(isDrawn());
   EXPECT_EQ(child<QLabel>("searchFinder")->text().section(QStringLiteral("after"), 0, 0),
             finder.section(QStringLiteral("after"), 0, 0));
   EXPECT_EQ(child<QLabel>("planHeadline")->text(), headline);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/plan/search_session.h"
+#include "app/gui/plan/search_panel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -145,6 +146,21 @@ TEST(PlannerOptionsText, IsPairsOrSaysWhatIsWrong) {
   EXPECT_EQ(*plannerOptionsOf(QStringLiteral(" a=1  b=x ")), (PlannerOptions{{"a", "1"}, {"b", "x"}}));
   EXPECT_THAT(plannerOptionsOf(QStringLiteral("fast")).error().text(), HasSubstr("NAME=VALUE"));
   EXPECT_THAT(plannerOptionsOf(QStringLiteral("a=1 a=2")).error().text(), HasSubstr("twice"));
+}
+
+TEST(ProgressText, ShowsBoundAndGapAsThePlannerTellsThem) {
+  SearchBoard board;
+  board.begin("optimal", Seconds{60});
+  BoardWriter writer(board);
+  writer.onBound({4});
+  EXPECT_TRUE(progressText(board.read({1})).contains(QStringLiteral("bound 4\u2009s"))) << "before there is a plan";
+  board.addIncumbent({1}, {5}, "branch", nullptr);
+  writer.onBound({4.5});
+  writer.onBound({4.2});
+  EXPECT_TRUE(progressText(board.read({2})).contains(QStringLiteral("gap 10.0\u2009% to the bound 4.50\u2009s")))
+      << progressText(board.read({2})).toStdString();
+  writer.onBound({5});
+  EXPECT_TRUE(progressText(board.read({3})).contains(QStringLiteral("proved to be the fastest")));
 }
 
 }  // namespace

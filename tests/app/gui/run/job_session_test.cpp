@@ -37,7 +37,7 @@ struct Listener {
 class JobSessionTest : public RealJobs {};
 
 TEST_F(JobSessionTest, RunsAShortJobToItsEndAndTellsEachStepOnce) {
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.start(request(3));
   ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));
@@ -51,7 +51,7 @@ TEST_F(JobSessionTest, RunsAShortJobToItsEndAndTellsEachStepOnce) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(listener.steps[i].step, static_cast<std::int64_t>(i) + 1);
   EXPECT_NEAR(listener.steps[0].loss, std::log(256.0), 0.5);
 
-  JobSession later;
+  JobSession later(std::make_shared<LoginDesk>());
   Listener replay(later);
   later.attach(listener.state.run);
   ASSERT_TRUE(replay.waitUntil(SessionPhase::Over));
@@ -62,14 +62,14 @@ TEST_F(JobSessionTest, RunsAShortJobToItsEndAndTellsEachStepOnce) {
 TEST_F(JobSessionTest, LeavesTheJobRunningWhenItEndsAndFindsItAgain) {
   std::string run;
   {
-    JobSession session;
+    JobSession session(std::make_shared<LoginDesk>());
     Listener listener(session);
     session.start(request(1'000'000));
     ASSERT_TRUE(QTest::qWaitFor([&] { return listener.poll().phase == SessionPhase::Over || !listener.steps.empty(); }, kLongMs));
     ASSERT_FALSE(listener.state.error) << listener.state.error->text();
     run = listener.state.run;
   }
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.attach(run);
   ASSERT_TRUE(
@@ -86,7 +86,7 @@ TEST_F(JobSessionTest, LeavesTheJobRunningWhenItEndsAndFindsItAgain) {
 
 // accelerate PR #4139: the reporter was a victim. The rank that was killed is the one that is named.
 TEST_F(JobSessionTest, NamesTheRankThatWasKilled) {
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.start(request(1'000'000));
   ASSERT_TRUE(QTest::qWaitFor([&] { return listener.poll().phase == SessionPhase::Over || !listener.steps.empty(); }, kLongMs));
@@ -105,7 +105,7 @@ TEST_F(JobSessionTest, NamesTheRankThatWasKilled) {
 TEST_F(JobSessionTest, SaysWhatIsMissingWhenAJobCannotStart) {
   LaunchRequest request = this->request(3);
   request.run.train = {(directory_.path() / "no such text.txt").string()};
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.start(request);
   ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));
@@ -117,7 +117,7 @@ TEST_F(JobSessionTest, SaysWhatIsMissingWhenAJobCannotStart) {
 }
 
 TEST_F(JobSessionTest, ChecksWithoutStartingAnything) {
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.check(request(3));
   ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));
@@ -127,7 +127,7 @@ TEST_F(JobSessionTest, ChecksWithoutStartingAnything) {
 }
 
 TEST_F(JobSessionTest, OfAnUnknownRunSaysSo) {
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.attach("no-such-run");
   ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));
@@ -137,7 +137,7 @@ TEST_F(JobSessionTest, OfAnUnknownRunSaysSo) {
 
 TEST_F(JobSessionTest, SaysThatTheHistoryCannotBeOpened) {
   ::setenv("XDG_DATA_HOME", data().c_str(), 1);  // a file where a folder should be
-  JobSession session;
+  JobSession session(std::make_shared<LoginDesk>());
   Listener listener(session);
   session.start(request(3));
   ASSERT_TRUE(listener.waitUntil(SessionPhase::Over));

@@ -48,6 +48,7 @@ class RunPageTest : public RealJobs {
   }
   void addPlan(const Plan& plan, const std::string& name = "by hand") {
     document_.edit(QStringLiteral("plan"), [&](Project& project) { project.plans.push_back({name, plan}); });
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !label("runHint").startsWith(QStringLiteral("Looking")); }, kLongMs));
   }
   void type(const char* name, const QString& text) {
     auto* line = find<QLineEdit>(name);
@@ -134,7 +135,7 @@ TEST_F(RunPageTest, LaunchesAShortRunShowsItsCurvesAndOpensItAgain) {
   EXPECT_FALSE(find<QPushButton>("runStop")->isVisible());
 
   auto* list = find<QTreeWidget>("runList");
-  ASSERT_EQ(list->topLevelItemCount(), 1);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return list->topLevelItemCount() == 1; }, kLongMs));
   list->setCurrentItem(list->topLevelItem(0));
   const auto before = loss->points().front().y;
   press("runOpen");

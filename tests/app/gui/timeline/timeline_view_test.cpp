@@ -87,8 +87,8 @@ TEST_F(TimelineViewTest, ATextStandsUnderTheCursorAndNamesTheRow) {
 
 TEST_F(TimelineViewTest, BandsShareOneAxis) {
   std::vector<TimelineView::Band> bands;
-  bands.push_back({QStringLiteral("fast"), SliceModel(stages(2, 10))});
-  bands.push_back({QStringLiteral("slow"), SliceModel(stages(2, 40))});
+  bands.push_back({QStringLiteral("fast"), std::make_shared<const SliceModel>(stages(2, 10))});
+  bands.push_back({QStringLiteral("slow"), std::make_shared<const SliceModel>(stages(2, 40))});
   view_.setBands(std::move(bands));
   EXPECT_EQ(view_.axis().total(), Seconds{40});
   view_.setBands({});

@@ -5,10 +5,12 @@
 
 #include <QAction>
 #include <QLabel>
+#include <QPushButton>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/gui/start/examples.h"
 #include "app/gui/start/start_page.h"
 #include "app/gui/window/mode_bar.h"
 
@@ -25,12 +27,17 @@ class NeedsCluster final : public Page {
 class WindowTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    window_.addPage(Mode::Start, std::make_unique<StartPage>(window_.workspace(), [this](const QString& path) { window_.openFile(path); }));
+    window_.addPage(Mode::Start,
+                    std::make_unique<StartPage>(window_.workspace(),
+                                                StartLinks{[this](const QString& path) { window_.openFile(path); },
+                                                           [this](Project project) { window_.startFrom(std::move(project)); },
+                                                           [this] { return running_; }}));
     window_.addPage(Mode::Plan, std::make_unique<NeedsCluster>(window_.workspace()));
     window_.show();
     ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
   }
   QTemporaryDir folder_;
+  std::vector<RunningRun> running_;
   ProjectDocument document_{folder_.filePath(QStringLiteral("recovery"))};
   MainWindow window_{document_};
 };
@@ -67,6 +74,29 @@ TEST_F(WindowTest, TheStatusBarSumsTheClusterUp) {
   const QString text = window_.findChild<QLabel*>(QStringLiteral("summary"))->text();
   EXPECT_TRUE(text.contains(QStringLiteral("4"))) << text.toStdString();
   EXPECT_TRUE(text.contains(QStringLiteral("2 types"))) << text.toStdString();
+}
+
+TEST_F(WindowTest, EveryExampleIsAValidProjectAndOneClick) {
+  for (std::size_t i = 0; i < examples().size(); ++i) {
+    auto* button = window_.findChild<QPushButton*>(QStringLiteral("startExample%1").arg(i));
+    ASSERT_NE(button, nullptr);
+    QTest::mouseClick(button, Qt::LeftButton);
+    EXPECT_TRUE(document_.project().problem()) << i;
+    EXPECT_FALSE(document_.isModified());
+    EXPECT_TRUE(parseProject(toJson(document_.project()), "example")) << i;
+  }
+}
+
+TEST_F(WindowTest, StartNamesRunsThatGoOnAndAttaches) {
+  int attached = 0;
+  running_ = {{QStringLiteral("run 0412, step 8120"), [&] { ++attached; }}};
+  window_.page(Mode::Start)->hide();
+  window_.page(Mode::Start)->show();
+  auto* attach = window_.findChild<QPushButton*>(QStringLiteral("startAttach"));
+  ASSERT_NE(attach, nullptr);
+  EXPECT_TRUE(attach->text().contains(QStringLiteral("step 8120")));
+  QTest::mouseClick(attach, Qt::LeftButton);
+  EXPECT_EQ(attached, 1);
 }
 
 TEST_F(WindowTest, GeometryIsRemembered) {
