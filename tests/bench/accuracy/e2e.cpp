@@ -17,6 +17,7 @@ namespace {
 /// Aceso's "1_3B" is our "gpt3-1.3b"; the vocabulary is theirs.
 Result<Model> modelOf(std::string size) {
   std::ranges::replace(size, '_', '.');
+  if (size == "2.6B") size = "2.7B";  // the same shape
   auto model = modelFromArgument("gpt3-" + lowerCase(size));
   if (model) model->vocab = 51200;
   return model;
@@ -40,7 +41,6 @@ std::optional<Seconds> bestPlan(const Model& model, int gpus, std::int64_t globa
   if (!planner) return std::nullopt;
   SearchObserver silent;
   Budget budget;
-  budget.effort = 400;
   const auto plan = (*planner)->plan({problem, &profile, budget, {}}, silent, {});
   if (!plan) return std::nullopt;
   return plan->predicted->iteration;
