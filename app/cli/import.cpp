@@ -28,8 +28,22 @@ Result<ProfileTable> importAs(const Arguments& arguments, const Model& model, co
   return importSailor({arguments.path, arguments.sizes, arguments.size, arguments.device}, model, training);
 }
 
+int importModel(const Arguments& arguments) {
+  const auto model = loadModel(arguments.path);
+  if (!model) return report(model.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*model))); !written) return report(written.error());
+  }
+  if (arguments.asJson || arguments.out.empty()) printJson(toJson(*model));
+  else
+    fmt::print("{}: {} parameters, {} layers\nwritten: {}\n", model->name, parameterCount(*model), model->layers, arguments.out);
+  return kOk;
+}
+
 int run(const Arguments& arguments) {
   if (auto checked = checkOutput("--out", arguments.out); !checked) return report(checked.error());
+  if (arguments.kind == "hf-config") return importModel(arguments);
+  if (arguments.model.empty()) return report(invalidInput("--model", "is missing", "name the model that was profiled"));
   const auto model = modelFromArgument(arguments.model);
   if (!model) return report(model.error());
   Training training;
@@ -77,21 +91,18 @@ int run(const Arguments& arguments) {
 
 void addImport(CLI::App& app, Outcome& outcome) {
   CLI::App* command =
-      app.add_subcommand("import", "Turn what other planners measured into a profile: metis FOLDER, sailor PATH, aceso TABLE");
+      app.add_subcommand("import", "Turn files of others into ours: profiles of Metis, Sailor and Aceso, models of Hugging Face");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("kind", arguments->kind, "metis, sailor or aceso")
+  command->add_option("kind", arguments->kind, "metis, sailor, aceso (profiles) or hf-config (a model)")
       ->required()
-      ->check(CLI::IsMember({"metis", "sailor", "aceso"}));
+      ->check(CLI::IsMember({"metis", "sailor", "aceso", "hf-config"}));
   command
       ->add_option(
           "path", arguments->path,
           "metis: folder of DeviceType.X_tpT_bsB.json; sailor: MODEL folder, MODEL/GPU/profile.json or profiles_tmp.json; "
-          "aceso: op table (.csv)")
+          "aceso: op table (.csv); hf-config: config.json")
       ->required();
-  command
-      ->add_option("--model", arguments->model,
-                   "The model that was profiled: file, Hugging Face config.json, or a name of `models`")
-      ->required();
+  command->add_option("--model", arguments->model, "The model that was profiled: file, Hugging Face config.json, or a name of `models`");
   command->add_option("--sequence-length", arguments->sequenceLength, "Tokens a sample (default: the model's context)")
       ->check(CLI::Range(std::int64_t{1}, kMaxSequence));
   command->add_option("--precision", arguments->precision, "fp32, bf16 or fp16 (default fp32)");

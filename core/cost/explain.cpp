@@ -137,10 +137,12 @@ class Explainer {
         fmt::format("{}-wise, ZeRO-{}, behind the last backward; the device that is done last",
                     name(model_.training().gradientSync), model_.training().zeroStage));
     for (const SyncPart& part : slowestSync(model_, plan_.pipelines)) {
+      std::string way;
+      if (part.isHierarchical) way = ", inside the nodes first";
+      else if (part.sharing > 1) way = fmt::format(", its NIC shared by {:g} rings", part.sharing);
       add(2, fmt::format("ring of {} devices, {} parameters a device", part.members, part.parameters), part.time,
           fmt::format("{} a device; slowest {} -> {}{}", megabytes(part.bytes), plan_.cluster.nameOf(part.from),
-                      plan_.cluster.nameOf(part.to),
-                      part.sharing > 1 ? fmt::format(", its NIC shared by {:g} rings", part.sharing) : ""));
+                      plan_.cluster.nameOf(part.to), way));
     }
   }
 

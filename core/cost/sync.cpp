@@ -165,6 +165,30 @@ class Sync {
     return largest;
   }
 
+  /// A ring over some devices: seconds for a byte that every member sends, and of a step.
+  struct Ring {
+    Seconds perByte, latency;
+    DeviceId from, to;  // its slowest link
+    double sharing = 1;
+  };
+  Ring ringOf(std::span<const DeviceId> members, Bytes message) const {
+    Ring ring;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
+      const LinkSpec link = model_.link(a, b);
+      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
+      const Seconds ofLink{sharing / link.bandwidthFor(message).value};
+      if (ofLink > ring.perByte) {
+        ring.perByte = ofLink;
+        ring.from = a;
+        ring.to = b;
+        ring.sharing = sharing;
+      }
+      ring.latency = std::max(ring.latency, link.latency);
+    }
+    return ring;
+  }
+
   /// One slice of the block. All slices take as long: a tp group is inside a node, so its ranks have the same links.
   Seconds ringTime(const Block& block, int slices, SyncPart* part = nullptr) const {
     std::vector<DeviceId> members;
@@ -181,28 +205,56 @@ class Sync {
     const std::int64_t gathered = training.zeroStage >= 1 ? bytesOf(training.precision) : gradientBytesPerParameter();
     const double bytes = static_cast<double>(block.parameters * (gradientBytesPerParameter() + gathered)) / slices;
     const Bytes message{static_cast<std::int64_t>(bytes / 2)};  // the ring is kept full: it runs as fast as long messages
-    Seconds perByte, latency;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const DeviceId a = members[i], b = members[(i + 1) % members.size()];
-      const LinkSpec link = model_.link(a, b);
-      const double sharing = a.node == b.node ? 1.0 : std::max(sharingOf(a.node), sharingOf(b.node));
-      const Seconds ofLink{sharing / link.bandwidthFor(message).value};
-      if (part != nullptr && ofLink > perByte) {
-        part->from = a;
-        part->to = b;
-        part->sharing = sharing;
-      }
-      perByte = std::max(perByte, ofLink);
-      latency = std::max(latency, link.latency);
-    }
     const double collectives = training.gradientSync == GradientSync::Tensor ? block.tensors : 1;
-    const Seconds time = (steps / parts * bytes) * perByte + (2.0 * steps * collectives) * latency;
+    const Ring flat = ringOf(members, message);
+    Seconds time = (steps / parts * bytes) * flat.perByte + (2.0 * steps * collectives) * flat.latency;
+    bool isHierarchical = false;
+    if (const std::size_t perNode = membersOfEachNode(members); perNode > 1) {
+      const Seconds byNodes = hierarchicalTime(members, perNode, bytes, collectives);
+      isHierarchical = byNodes < time;
+      time = std::min(time, byNodes);
+    }
     if (part != nullptr) {
+      part->from = flat.from;
+      part->to = flat.to;
+      part->sharing = flat.sharing;
       part->members = static_cast<int>(members.size());
       part->bytes = {static_cast<std::int64_t>(steps / parts * bytes)};
       part->time = time;
+      part->isHierarchical = isHierarchical;
     }
     return time;
+  }
+
+  /// How many of the sorted members each node has, if that is the same for two nodes and more, all with a NIC for each device;
+  /// else 0.
+  std::size_t membersOfEachNode(const std::vector<DeviceId>& members) const {
+    std::size_t perNode = 0;
+    while (perNode < members.size() && members[perNode].node == members.front().node) ++perNode;
+    if (perNode == members.size() || members.size() % perNode != 0) return 0;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const bool isSameNode = members[i].node == members[i / perNode * perNode].node;
+      const bool isNextNode = i % perNode != 0 || i == 0 || members[i].node != members[i - 1].node;
+      if (!isSameNode || !isNextNode || !model_.cluster().nodes[static_cast<std::size_t>(members[i].node)].nicPerDevice) return 0;
+    }
+    return perNode;
+  }
+
+  /// Reduce-scatter inside each node, rings of the parts over all NICs at once, all-gather inside each node.
+  Seconds hierarchicalTime(const std::vector<DeviceId>& members, std::size_t perNode, double bytes, double collectives) const {
+    const double k = static_cast<double>(perNode), nodes = static_cast<double>(members.size()) / k;
+    const Bytes whole{static_cast<std::int64_t>(bytes / 2)}, partOf{static_cast<std::int64_t>(bytes / 2 / k)};
+    Ring inside;
+    for (std::size_t first = 0; first < members.size(); first += perNode) {
+      const Ring ring = ringOf(std::span(members).subspan(first, perNode), whole);
+      inside.perByte = std::max(inside.perByte, ring.perByte);
+      inside.latency = std::max(inside.latency, ring.latency);
+    }
+    std::vector<DeviceId> firsts;
+    for (std::size_t i = 0; i < members.size(); i += perNode) firsts.push_back(members[i]);
+    const Ring between = ringOf(firsts, partOf);
+    return ((k - 1) / k * bytes) * inside.perByte + ((nodes - 1) / nodes * bytes / k) * between.perByte +
+           (2.0 * collectives * (k - 1)) * inside.latency + (2.0 * collectives * (nodes - 1)) * between.latency;
   }
 
   double sharingOf(int node) const {

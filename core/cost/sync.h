@@ -19,7 +19,9 @@ struct SyncTime {
 /// - tensor: the same rings, but one collective per tensor, so its latency counts as often.
 /// - device: one ring per connected set of stages, over the union of their parameters.
 /// The ring goes by device id and is as fast as its slowest link; a NIC that is one for its node is shared by the rings that
-/// leave it. The shape must be valid. O(pipelines x cuts).
+/// leave it. Where every device has its own NIC and all nodes hold as many members, the faster of that and of the hierarchical
+/// way counts, as NCCL does it: inside the nodes, then parts between them through all NICs at once. The shape must be valid.
+/// O(pipelines x cuts).
 [[nodiscard]] SyncTime syncTime(const CostModel& model, std::span<const Pipeline> pipelines);
 
 /// One collective of a device.
@@ -30,6 +32,7 @@ struct SyncPart {
   Seconds time;
   DeviceId from, to;   // the slowest link of the ring
   double sharing = 1;  // rings that leave its NIC at once
+  bool isHierarchical = false;
 };
 /// What makes up SyncTime::sync: the collectives of the device that is done last. Empty where nothing is synced.
 [[nodiscard]] std::vector<SyncPart> slowestSync(const CostModel& model, std::span<const Pipeline> pipelines);

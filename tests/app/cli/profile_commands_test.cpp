@@ -64,6 +64,17 @@ TEST(ImportCommand, RefusesWhatIsNoProfile) {
   EXPECT_EQ(cli.run({"import", "hostfile", ".", "--model", "gpt3-350m"}).exitCode, 2);
 }
 
+TEST(ImportCommand, MakesAModelOfAHuggingFaceConfig) {
+  const Cli cli;
+  cli.folder().file("config.json",
+                    R"({"model_type": "mistral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 256, "max_position_embeddings": 128, "_name_or_path": "small"})");
+  const ProgramResult result = cli.run({"import", "hf-config", "config.json", "--out", "model.json"});
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("small"));
+  EXPECT_EQ(cli.run({"plan", "--cluster", "1x1:A100-40-SXM", "--model", "model.json", "--global-batch", "2"}).exitCode, 0);
+}
+
 TEST(ProfileOption, RefusesAProfileOfAnotherPrecision) {
   const Imported imported;
   const ProgramResult result = imported.cli.run({"plan", "--cluster", "1x1:A100-40-SXM", "--model", "gpt3-350m", "--global-batch",

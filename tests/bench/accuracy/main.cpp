@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/json.h"
+#include "tests/bench/accuracy/e2e.h"
 #include "tests/bench/accuracy/predict_run.h"
 #include "tests/bench/accuracy/v100.h"
 #include "tests/support/reference_data.h"
@@ -116,8 +117,8 @@ int run(const Options& options) {
   for (const MeasuredRun& measured : *runs) {
     const auto prediction = predict(measured, data->parent_path());
     if (!prediction) {
-      if (measured.time || measured.peak || options.predict) return report(prediction.error());
-      fmt::print(stderr, "left out: {}\n", prediction.error().text());  // marked as unusable
+      if (measured.time || measured.peak) return report(prediction.error());
+      fmt::print(stderr, "left out: {}\n", prediction.error().text());  // marked as unusable, or nothing to compare with
       continue;
     }
     rows.push_back({measured, *prediction});
@@ -168,6 +169,13 @@ int run(const Options& options) {
   fmt::print("\nNCCL in a node of V100s   GPUs   rows  slower branch  mean error\n");
   for (const CollectiveError& e : *collectives)
     fmt::print("{:<20} {:<5} {:>3} {:>6} {:>14} {:>10.1f}%\n", e.collective, e.type, e.gpus, e.rows, e.slower, 100 * e.error);
+  const auto iterations = endToEnd(data->parent_path());
+  if (!iterations) return report(iterations.error());
+  fmt::print("\nGPT on V100s, best iteration of Aceso (plan not named) and of our best plan\n{:<6} {:>5} {:>6} {:>9} {:>9}\n",
+             "size", "GPUs", "batch", "Aceso", "ours");
+  for (const EndToEnd& e : *iterations)
+    fmt::print("{:<6} {:>5} {:>6} {:>7.1f} s {:>9}\n", e.size, e.gpus, e.globalBatch, e.measured.value,
+               e.ours ? fmt::format("{:.1f} s", e.ours->value) : "no plan");
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 
 #include "core/profile/importers.h"
@@ -30,8 +31,9 @@ constexpr std::array<Card, 7> kCards = {{{"A100-40", 156, 40, 1555, true},
 
 /// Models of the artifact.
 struct KnownModel {
-  std::string_view theirs, inFiles;
+  std::string_view inFiles;  // "OPT-350"; tables may write "OPT-350M"
   Model model;
+  std::int64_t sequenceLength = 2048;
 };
 const std::vector<KnownModel>& knownModels() {
   static const std::vector<KnownModel> models = [] {
@@ -58,17 +60,26 @@ const std::vector<KnownModel>& knownModels() {
                 .vocab = 50272};
     opt30.context = 2048;
     opt30.tiedEmbeddings = false;
-    return std::vector<KnownModel>{
-        {"OPT-350M", "OPT-350", opt}, {"GPT-Neo-2.7B", "GPT-Neo-2.7", neo}, {"OPT-30B", "OPT-30", opt30}};
+    Model llama = *modelFromArgument("llama3-8b");
+    return std::vector<KnownModel>{{"OPT-350", opt}, {"GPT-Neo-2.7", neo}, {"OPT-30", opt30}, {"LLAMA-3-8", llama, 8192}};
   }();
   return models;
+}
+
+/// Letters and digits alone, in lower case: "GPT-Neo-2.7B" -> "gptneo27b".
+std::string plainName(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return plain;
 }
 
 class RunPlan {
  public:
   RunPlan(const MeasuredRun& run, const KnownModel& model, const SailorLinks& links) : run_(run), links_(links) {
     plan_.model = model.model;
-    plan_.training.sequenceLength = 2048;
+    plan_.training.sequenceLength = model.sequenceLength;
     plan_.training.globalBatch = run.globalBatch;
     plan_.training.precision = Precision::Fp32;
     plan_.training.zeroStage = 0;
@@ -105,7 +116,7 @@ class RunPlan {
     for (std::size_t s = 0; s + 1 < run_.layers.size(); ++s) {
       passed += run_.layers[s];
       if (!run_.isAceso()) {
-        cuts.push_back(2 * passed - 1);
+        cuts.push_back(std::min(2 * passed - 1, units - 1));  // the norm before the head may be a layer of its own
         continue;
       }
       const int layer = (passed - 1) / kOpsOfLayer, inside = (passed - 1) % kOpsOfLayer;
@@ -201,7 +212,8 @@ Result<ProfileTable> profileOf(const MeasuredRun& run, const KnownModel& model, 
 }  // namespace
 
 Result<RunPrediction> predict(const MeasuredRun& run, const std::filesystem::path& data, Times times) {
-  const auto model = std::ranges::find(knownModels(), run.model, &KnownModel::theirs);
+  const auto model = std::ranges::find_if(
+      knownModels(), [&](const KnownModel& known) { return plainName(run.model).starts_with(plainName(known.inFiles)); });
   if (model == knownModels().end())
     return invalidInput(run.id, fmt::format("trains \"{}\", of which nothing is known", run.model));
   const auto links = SailorLinks::load(data / "sailor" / "network", "us-central1-a");

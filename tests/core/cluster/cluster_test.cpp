@@ -86,6 +86,33 @@ TEST(ClusterLinks, ADrawnLinkOverridesSwitchesAndASwitchOverridesNics) {
   EXPECT_EQ(gbs(cluster.linkBetween(b, a).bandwidth), 2.0);
 }
 
+constexpr const char* kTabled = R"({"format": "evenkeel.cluster/1", "nodes": [
+  {"name": "a", "devices": {"type": "cpu", "count": 2}, "intra_bandwidth_gbs": 4, "intra_bandwidth_table": [{"message_bytes": 1000, "bandwidth_gbs": 1}]},
+  {"name": "b", "devices": {"type": "cpu", "count": 1}, "nic_bandwidth_gbs": 1, "nic_bandwidth_table": [
+    {"message_bytes": 1000, "bandwidth_gbs": 0.1}, {"message_bytes": 100000, "bandwidth_gbs": 1}]}]})";
+
+TEST(ClusterLinks, TakeTimeFromTheirTableOfMessageSizes) {
+  const auto cluster = fromText(kTabled);
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  const LinkSpec link = cluster->linkBetween({0, 0}, {1, 0});  // the slower NIC, with its table
+  EXPECT_NEAR(microseconds(link.transferTime({1000})), 10, 1e-9);
+  EXPECT_NEAR(microseconds(link.transferTime({100'000})), 100, 1e-9);
+  EXPECT_NEAR(microseconds(link.transferTime({50'500})), 55, 1e-9);    // half-way
+  EXPECT_NEAR(microseconds(link.transferTime({500})), 5, 1e-9);        // the first point's bandwidth below it
+  EXPECT_NEAR(microseconds(link.transferTime({1'000'000})), 1000, 1e-9);
+  const auto again = fromText(toJson(*cluster).dump());
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(*again, *cluster);
+}
+
+TEST(ClusterLinks, RefuseATableThatFalls) {
+  std::string text = kTabled;
+  text.replace(text.find("100000"), 6, "1000");
+  const auto cluster = fromText(text);
+  ASSERT_FALSE(cluster);
+  EXPECT_THAT(cluster.error().text(), HasSubstr("/nodes/1/nic_bandwidth_table/1/message_bytes"));
+}
+
 TEST(ClusterLinks, APathMayCrossSeveralSwitches) {
   auto cluster = *parseClusterShorthand("2x1:V100-32-SXM2");
   cluster.switches = {{"leaf0", {"v100-32-sxm2-0"}, fromGbs(10), {}, fromMicroseconds(1)},
