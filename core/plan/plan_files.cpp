@@ -179,7 +179,11 @@ Json predictionJson(const PlanPrediction& predicted) {
   json["tokens_per_s"] = rounded(predicted.tokensPerSecond);
   json["mfu"] = rounded(predicted.mfu);
   json["lower_bound_ms"] = ms(predicted.lowerBound);
-  json["gap"] = rounded(predicted.gap());
+  // Of the numbers as written, so that a plan that is read and written again has the same.
+  PlanPrediction written;
+  written.lowerBound = fromMilliseconds(json["lower_bound_ms"].get<double>());
+  written.iteration = fromMilliseconds(json["iteration_ms"].get<double>());
+  json["gap"] = rounded(written.gap());
   if (predicted.error > 0) json["error"] = rounded(predicted.error);
   return json;
 }

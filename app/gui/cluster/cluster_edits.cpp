@@ -173,6 +173,11 @@ void setLink(Project& project, const std::string& first, const std::string& seco
   else cluster.links.push_back({a, b, spec});
 }
 
+void setBandwidth(LinkSpec& link, BytesPerSecond bandwidth) {
+  for (MessageRate& rate : link.table) rate.bandwidth = (bandwidth / link.bandwidth) * rate.bandwidth;
+  link.bandwidth = bandwidth;
+}
+
 void moveItems(Project& project, const Items& items, double dx, double dy) {
   settle(project);
   for (auto& [name, point] : project.layout) {

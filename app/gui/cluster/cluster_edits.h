@@ -47,6 +47,9 @@ void removeItems(Project& project, const Items& items);
 /// The drawn link of two unlike machines becomes this, and is drawn if there was none.
 void setLink(Project& project, const std::string& first, const std::string& second, LinkSpec spec);
 
+/// What long messages get. A table of bandwidth by message size keeps its shape.
+void setBandwidth(LinkSpec& link, BytesPerSecond bandwidth);
+
 void moveItems(Project& project, const Items& items, double dx, double dy);
 void arrange(Project& project);
 

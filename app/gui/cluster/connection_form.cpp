@@ -21,7 +21,7 @@ ConnectionForm::ConnectionForm(Workspace& workspace, QWidget* parent)
   bandwidth_->setSource(tr("What one flow gets in each direction; it overrides NICs and switches between the two machines"));
   connect(bandwidth_, &NumberField::edited, this, [this](double value) {
     workspace_.document.edit(tr("Change link bandwidth"), [&](Project& project) {
-      changeLinks(project, items_, [&](Link& link) { link.spec.bandwidth = fromGbs(value); });
+      changeLinks(project, items_, [&](Link& link) { setBandwidth(link.spec, fromGbs(value)); });
     });
   });
   connect(latency_, &NumberField::edited, this, [this](double value) {

@@ -225,7 +225,7 @@ void MachineForm::addLinks(QFormLayout& form) {
   const auto usual = [this](const Node& node) { return defaultLinks(firstType(node)); };
   addNumber(
       form, QStringLiteral("intraBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
-      [](const Node& n) { return gbs(n.intra.bandwidth); }, [](Node& n, double value) { n.intra.bandwidth = fromGbs(value); },
+      [](const Node& n) { return gbs(n.intra.bandwidth); }, [](Node& n, double value) { setBandwidth(n.intra, fromGbs(value)); },
       [usual](const Node& n) { return gbs(usual(n).intra.bandwidth); }, "intra");
   addNumber(
       form, QStringLiteral("intraLatency"), tr("Latency"), tr("µs"), 0,
@@ -235,7 +235,7 @@ void MachineForm::addLinks(QFormLayout& form) {
   form.addRow(formHeading(tr("NIC, to other machines")));
   addNumber(
       form, QStringLiteral("nicBandwidth"), tr("Bandwidth"), tr("GB/s"), kLeastGbs,
-      [](const Node& n) { return gbs(n.nic.bandwidth); }, [](Node& n, double value) { n.nic.bandwidth = fromGbs(value); },
+      [](const Node& n) { return gbs(n.nic.bandwidth); }, [](Node& n, double value) { setBandwidth(n.nic, fromGbs(value)); },
       [usual](const Node& n) { return gbs(usual(n).nic.bandwidth); }, "nic");
   addNumber(
       form, QStringLiteral("nicLatency"), tr("Latency"), tr("µs"), 0, [](const Node& n) { return microseconds(n.nic.latency); },

@@ -133,7 +133,7 @@ bool MatrixModel::setData(const QModelIndex& index, const QVariant& value, int r
   if (!number || *number < kLeastGbs || *number > kMostGbs) return false;
   LinkSpec spec =
       row == column ? cluster().nodes[static_cast<std::size_t>(row)].intra : cluster().linkBetween({row, 0}, {column, 0});
-  spec.bandwidth = fromGbs(*number);
+  setBandwidth(spec, fromGbs(*number));
   document_.edit(tr("Set a bandwidth"), [&](Project& project) {
     if (row == column) changeMachines(project, {a}, [&](Node& node) { node.intra = spec; });
     else setLink(project, a, b, spec);

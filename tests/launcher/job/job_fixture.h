@@ -75,7 +75,7 @@ class JobTest : public ::testing::Test {
     std::ofstream(path() / "text.txt") << "To be, or not to be\n";
   }
   ~JobTest() override {
-    auto last = launcher(&connectTo);
+    auto last = launcher();
     const auto rows = last.runs();
     if (!rows) return;
     for (const RunRow& row : *rows) {
@@ -85,7 +85,13 @@ class JobTest : public ::testing::Test {
   }
 
   [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
-  [[nodiscard]] Launcher launcher(Connector connect = &connectTo) const {
+  /// As programs without a window connect: nobody is asked anything.
+  [[nodiscard]] static Connector headless() {
+    return [](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline, std::stop_token stop) {
+      return connectTo(target, name, deadline, std::move(stop));
+    };
+  }
+  [[nodiscard]] Launcher launcher(Connector connect = headless()) const {
     return *Launcher::open(path() / "data" / "evenkeel", path() / "cache" / "evenkeel", std::move(connect));
   }
   /// tiny-gpt on two nodes with two devices each, one pipeline of four stages.

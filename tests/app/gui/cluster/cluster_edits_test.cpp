@@ -31,6 +31,15 @@ bool overlapAny(const Project& project) {
   return false;
 }
 
+// alpa #459: a bandwidth that was set moved nothing (field-faults): the table by message size goes along.
+TEST(SetBandwidth, KeepsTheShapeOfAMeasuredTable) {
+  LinkSpec link{fromGbs(10), {}, {{Bytes{1 << 16}, fromGbs(1)}, {Bytes{1 << 24}, fromGbs(9)}}};
+  setBandwidth(link, fromGbs(5));
+  EXPECT_EQ(link.bandwidth, fromGbs(5));
+  EXPECT_DOUBLE_EQ(link.table[0].bandwidth.value, 0.5e9);
+  EXPECT_DOUBLE_EQ(link.table[1].bandwidth.value, 4.5e9);
+}
+
 TEST(AddMachine, NumbersNamesAndLandsOnNothing) {
   Project project;
   for (int i = 0; i < 9; ++i) ASSERT_TRUE(addMachine(project, "A100-80-SXM", 8, {100, 100}));
