@@ -18,21 +18,21 @@ struct Arguments {
 int run(const Arguments& arguments) {
   const auto plan = loadPlan(arguments.plan);
   if (!plan) return report(plan.error());
-  const auto profile = profileFromArgument(arguments.profile, plan->model, plan->training);
+  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training);
   if (!profile) return report(profile.error());
   const auto violations = evaluate(*plan, **profile, false).violations;
   const bool isStale = !plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training);
-  if (isStale) fmt::print(stderr, "note: {} is stale: its cluster, model or training was changed after it was planned\n", arguments.plan);
+  if (isStale) note("note: {} is stale: its cluster, model or training was changed after it was planned\n", arguments.plan);
   if (arguments.asJson) {
     printJson({{"valid", violations.empty()}, {"stale", isStale}, {"violations", toJson(violations)}});
-    if (!violations.empty()) fmt::print(stderr, "error: {}: {} violations\n", arguments.plan, violations.size());
+    if (!violations.empty()) note("error: {}: {} violations\n", arguments.plan, violations.size());
   } else if (violations.empty()) {
     std::size_t stages = 0;
     for (const Pipeline& pipeline : plan->pipelines) stages += pipeline.stages.size();
     fmt::print("{}: valid; {} pipelines, {} stages, {} of {} devices, {} samples an iteration\n", arguments.plan, plan->pipelines.size(), stages,
                plan->usedDevices().size(), plan->cluster.deviceCount(), plan->training.globalBatch);
   } else {
-    fmt::print(stderr, "error: {}: {} violations\n{}", arguments.plan, violations.size(), describe(violations));
+    note("error: {}: {} violations\n{}", arguments.plan, violations.size(), describe(violations));
   }
   return violations.empty() ? kOk : kFailed;
 }

@@ -11,7 +11,7 @@
 namespace evenkeel::cli {
 
 int report(const Error& error) {
-  fmt::print(stderr, "error: {}\n", error.text());
+  note("error: {}\n", error.text());
   switch (error.code) {
     case Error::Code::InvalidInput: return kUsage;
     case Error::Code::Infeasible: return kInfeasible;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/base/json.h"
 
@@ -21,6 +25,13 @@ enum ExitCode : int {
 struct Outcome {
   int exitCode = kOk;
 };
+
+/// Says something to people on stderr. Where nobody listens any more (a closed pipe, a full disk), the work goes on.
+template <class... Arguments>
+void note(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  const std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// Prints "error: ..." with its way out on stderr and returns the exit code of its kind.
 [[nodiscard]] int report(const Error& error);

@@ -136,7 +136,7 @@ Result<std::vector<Row>> search(const Arguments& arguments) {
   }
   printDefaults(arguments.problem, *problem);
 
-  const auto profile = profileFromArgument(arguments.problem.profile, problem->model, problem->training);
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->cluster, problem->model, problem->training);
   if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });

@@ -78,7 +78,7 @@ int run(const Arguments& arguments) {
   if (!plans) return report(plans.error());
   Json all = Json::array();
   for (const Plan& plan : *plans) {
-    const auto profile = profileFromArgument(arguments.profile, plan.model, plan.training);
+    const auto profile = profileFromArgument(arguments.profile, plan.cluster, plan.model, plan.training);
     if (!profile) return report(profile.error());
     const Evaluation evaluation = evaluate(plan, **profile, false);
     std::vector<ExplainedTerm> terms;

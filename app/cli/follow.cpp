@@ -40,7 +40,7 @@ JobProgress::JobProgress(std::int64_t totalSteps) : totalSteps_(totalSteps), onT
 
 void JobProgress::line(const std::string& text, bool isMilestone) {
   if (onTerminal_ && !isMilestone) {
-    fmt::print(stderr, "\r\033[K{}", text);
+    note("\r\033[K{}", text);
     std::fflush(stderr);
     isOpen_ = true;
     return;
@@ -49,11 +49,11 @@ void JobProgress::line(const std::string& text, bool isMilestone) {
   if (!isMilestone && now - lastLine_ < std::chrono::seconds(1)) return;
   lastLine_ = now;
   endLine();
-  fmt::print(stderr, "{}\n", text);
+  note("{}\n", text);
 }
 
 void JobProgress::endLine() {
-  if (isOpen_) fmt::print(stderr, "\n");
+  if (isOpen_) note("\n");
   isOpen_ = false;
 }
 
@@ -140,12 +140,12 @@ int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progres
   progress.endLine();
   if (!status) return report(status.error());
   if (interrupt.wasInterrupted() && !hasEnded(status->state)) {
-    fmt::print(stderr, "stopped following; the job goes on.\n  follow it again: evenkeel-cli attach {0}\n  stop it:         evenkeel-cli stop {0}\n"
+    note("stopped following; the job goes on.\n  follow it again: evenkeel-cli attach {0}\n  stop it:         evenkeel-cli stop {0}\n"
                        "Ctrl-C again within 3 s stops it now.\n", run);
     if (interrupt.secondCame()) {
       const auto stopped = launcher.stopJob(run);
       if (!stopped) return report(stopped.error());
-      fmt::print(stderr, "{}\n", stopped->complete() ? "stopped; nothing is left" : "could not stop everything; see `evenkeel-cli stop`");
+      note("{}\n", stopped->complete() ? "stopped; nothing is left" : "could not stop everything; see `evenkeel-cli stop`");
       return kFailed;
     }
   }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "app/cli/command.h"
 #include "core/base/words.h"
 #include "core/plan/features.h"
 
@@ -103,9 +104,9 @@ void printDefaults(const ProblemArguments& arguments, const Problem& problem) {
   add(arguments.zero.has_value(), fmt::format("ZeRO-{}", training.zeroStage));
   add(!arguments.sync.empty(), fmt::format("{}-wise sync", name(training.gradientSync)));
   add(!arguments.attention.empty(), fmt::format("{} attention", name(training.attention)));
-  if (!text.empty()) fmt::print(stderr, "assumed: {}\n", text);
+  if (!text.empty()) note("assumed: {}\n", text);
   if (runsHere(problem.cluster) && problem.model.family() != Family::Gpt) {
-    fmt::print(stderr, "note: {} is planned here but cannot be launched yet (GPT family only)\n", problem.model.name);
+    note("note: {} is planned here but cannot be launched yet (GPT family only)\n", problem.model.name);
   }
 }
 

@@ -70,7 +70,7 @@ Result<Plan> launchablePlan(const std::string& file) {
     return invalidInput(file, "cannot be launched", fmt::format("{} reasons:\n{}", violations.size(), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
-    fmt::print(stderr, "warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
+    note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
   }
   return plan;
 }
@@ -112,7 +112,7 @@ int run(const Arguments& arguments) {
   const auto started = launcher->startJob(*request, progress, interrupt.token());
   progress.endLine();
   if (!started) return report(started.error());
-  fmt::print(stderr, "run {}\n", *started);
+  note("run {}\n", *started);
   if (!arguments.detach) return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
 
   // Detached means: step 1 is done, so that what cannot start is still seen here.

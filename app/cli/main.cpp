@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <exception>
 
 #include "app/cli/command.h"
 
+namespace {
+
+/// A file that is opened while 0, 1 or 2 is closed would become stdin, stdout or stderr.
+void keepStandardStreamsOpen() {
+  int fd = 0;
+  do fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace evenkeel::cli;
+  keepStandardStreamsOpen();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of one write, not the end of a run that we follow
 
   CLI::App app{"Evenkeel: plans and launches training on clusters of unlike accelerators", "evenkeel-cli"};
@@ -34,10 +49,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}; `evenkeel-cli --help` and `evenkeel-cli COMMAND --help` list what there is\n", error.what());
+    note("error: {}; `evenkeel-cli --help` and `evenkeel-cli COMMAND --help` list what there is\n", error.what());
     return kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    note("error: {}\n", error.what());
     return kFailed;
   }
   return outcome.exitCode;

@@ -42,7 +42,7 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!arguments.events.empty()) {
     if (auto opened = progress.writeEventsTo(arguments.events); !opened) return opened.error();
   }
-  const auto profile = profileFromArgument(arguments.problem.profile, problem->model, problem->training);
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->cluster, problem->model, problem->training);
   if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });

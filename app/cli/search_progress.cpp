@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/cli/command.h"
 #include "app/cli/table.h"
 
 namespace evenkeel::cli {
@@ -39,8 +40,8 @@ void SearchProgress::show(bool isMilestone) {
   if (bound_ && best_) line += fmt::format("  bound {}  gap {:.1f} %", shortTime(bound_->value), 100 * (1 - *bound_ / *best_));
   if (counters_.evaluated > 0) line += fmt::format("  {} evaluated", shortCount(static_cast<double>(counters_.evaluated)));
   if (!phase_.empty()) line += "  " + phase_;
-  if (onTerminal_) fmt::print(stderr, "\r\033[K{}", line);
-  else if (isMilestone) fmt::print(stderr, "{}\n", line);
+  if (onTerminal_) note("\r\033[K{}", line);
+  else if (isMilestone) note("{}\n", line);
 }
 
 void SearchProgress::onPhase(std::string_view phase) {
@@ -77,7 +78,7 @@ void SearchProgress::onPoint(const SearchPoint& point) {
 }
 
 void SearchProgress::finish() {
-  if (onTerminal_) fmt::print(stderr, "\r\033[K");
+  if (onTerminal_) note("\r\033[K");
 }
 
 }  // namespace evenkeel::cli

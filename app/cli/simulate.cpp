@@ -34,13 +34,13 @@ int run(const Arguments& arguments) {
   if (auto checked = checkOutput("--trace", arguments.trace); !checked) return report(checked.error());
   const auto plan = loadPlan(arguments.plan);
   if (!plan) return report(plan.error());
-  const auto profile = profileFromArgument(arguments.profile, plan->model, plan->training);
+  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training);
   if (!profile) return report(profile.error());
   const Evaluation evaluation = evaluate(*plan, **profile, true);
   if (!evaluation.plan.predicted) {  // the shape is wrong: there is nothing to simulate
     return report(invalidInput(arguments.plan, "cannot be simulated", "it breaks these rules:\n" + describe(evaluation.violations)));
   }
-  if (!evaluation.valid()) fmt::print(stderr, "note: the plan is not valid:\n{}", describe(evaluation.violations));
+  if (!evaluation.valid()) note("note: the plan is not valid:\n{}", describe(evaluation.violations));
   if (!arguments.trace.empty()) {
     if (auto written = writeFileAtomically(arguments.trace, chromeTrace(evaluation.timeline).dump()); !written) return report(written.error());
   }

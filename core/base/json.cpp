@@ -87,8 +87,13 @@ Result<void> writeFileAtomically(const fs::path& file, std::string_view bytes, b
   const auto fail = [&](const char* step) {
     return failed(file.string(), fmt::format("cannot be written ({}: {})", step, std::strerror(errno)));
   };
-  const fs::path part = file.string() + fmt::format(".{}.part", ::getpid());
-  const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0600 : 0644);
+  std::error_code unknown;
+  // A link keeps pointing where it points, and a device or pipe is written to: neither may be replaced by a file.
+  const fs::path target = fs::is_symlink(file, unknown) ? fs::weakly_canonical(file, unknown) : file;
+  const fs::file_status status = fs::status(target, unknown);
+  const bool inPlace = fs::exists(status) && !fs::is_regular_file(status);
+  const fs::path part = inPlace ? target : fs::path(target.string() + fmt::format(".{}.part", ::getpid()));
+  const int fd = ::open(part.c_str(), O_WRONLY | (inPlace ? 0 : O_CREAT | O_TRUNC) | O_CLOEXEC, isPrivate ? 0600 : 0644);
   if (fd < 0) return fail("open");
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -97,13 +102,17 @@ Result<void> writeFileAtomically(const fs::path& file, std::string_view bytes, b
     if (written < 0) {
       const Error error = fail("write");
       ::close(fd);
-      ::unlink(part.c_str());
+      if (!inPlace) ::unlink(part.c_str());
       return error;
     }
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
+  if (inPlace) {
+    ::close(fd);
+    return {};
+  }
   const bool flushed = ::fsync(fd) == 0;
-  if (::close(fd) != 0 || !flushed || ::rename(part.c_str(), file.c_str()) != 0) {
+  if (::close(fd) != 0 || !flushed || ::rename(part.c_str(), target.c_str()) != 0) {
     const Error error = fail("rename");
     ::unlink(part.c_str());
     return error;
@@ -116,8 +125,6 @@ double rounded(double number) {
   return std::strtod(fmt::format("{:.12g}", number).c_str(), nullptr);
 }
 
-std::string prettyText(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string prettyText(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace evenkeel

@@ -34,6 +34,8 @@ class Profile {
   [[nodiscard]] virtual OpCost cost(const DeviceType& device, Op op, int tp, std::int64_t samples) const = 0;
   /// Memory that the framework holds on such a device before any tensor of ours.
   [[nodiscard]] virtual Bytes reserved(const DeviceType& device) const = 0;
+  /// False where nothing of the device type stands in the profile, so that all answers for it come from elsewhere.
+  [[nodiscard]] virtual bool knows(const DeviceType&) const { return true; }
   /// One line for people: "analytic (device table)", "profile v100.json".
   [[nodiscard]] virtual std::string description() const = 0;
 };

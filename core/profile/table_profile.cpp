@@ -95,7 +95,8 @@ Bytes TableProfile::reserved(const DeviceType& device) const {
   return profile != nullptr && profile->reserved ? *profile->reserved : analytic_.reserved(device);
 }
 
-Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Model& model, const Training& training) {
+Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Cluster& cluster, const Model& model,
+                                                     const Training& training) {
   if (argument.empty()) return std::unique_ptr<Profile>(std::make_unique<AnalyticProfile>(model, training));
   auto table = importProfile(argument, model, training);
   if (!table) return std::move(table).error();
@@ -110,8 +111,19 @@ Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument
                         fmt::format("is of precision {}, not {}", name(*conditions.precision), name(training.precision)),
                         "give --precision or another profile");
   }
-  return std::unique_ptr<Profile>(
-      std::make_unique<TableProfile>(*std::move(table), model, training, fmt::format("profile {}", argument)));
+  const std::string what = fmt::format("profile {}", argument);
+  const TableProfile profile(*table, model, training, what);
+  std::string missing;
+  std::size_t unknown = 0;
+  for (const DeviceType& type : cluster.deviceTypes) {
+    if (profile.knows(type)) continue;
+    missing += (unknown++ == 0 ? "" : ", ") + type.name;
+  }
+  if (unknown == cluster.deviceTypes.size())
+    return invalidInput(argument, fmt::format("has nothing of {}", missing),
+                        "plan without --profile, or with one of these devices");
+  return std::unique_ptr<Profile>(std::make_unique<TableProfile>(
+      *std::move(table), model, training, unknown == 0 ? what : fmt::format("{}; {} from the device table", what, missing)));
 }
 
 }  // namespace evenkeel

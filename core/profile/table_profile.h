@@ -19,6 +19,7 @@ class TableProfile final : public Profile {
 
   [[nodiscard]] OpCost cost(const DeviceType& device, Op op, int tp, std::int64_t samples) const override;
   [[nodiscard]] Bytes reserved(const DeviceType& device) const override;
+  [[nodiscard]] bool knows(const DeviceType& device) const override { return find(device) != nullptr; }
   [[nodiscard]] std::string description() const override { return description_; }
 
  private:
@@ -30,8 +31,9 @@ class TableProfile final : public Profile {
 };
 
 /// The profile that a person names: a file of ours, or a folder or file as `import` takes. No name: the analytic profile.
-/// A profile of another sequence length or precision than the training's is refused.
-[[nodiscard]] Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Model& model,
-                                                                   const Training& training);
+/// A profile of another sequence length or precision than the training's is refused, and one that has none of the cluster's
+/// device types; types that it lacks among others are named in its description.
+[[nodiscard]] Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Cluster& cluster,
+                                                                   const Model& model, const Training& training);
 
 }  // namespace evenkeel

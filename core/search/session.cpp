@@ -21,11 +21,14 @@ namespace {
 /// Candidates that see the same incumbent: large enough for many threads, small enough that pruning bites soon.
 constexpr std::size_t kBatch = 64;
 constexpr Seconds kReportEvery{0.1};
+/// More of them only wait for each other.
+constexpr int kMostThreads = 64;
 
 }  // namespace
 
 struct SearchSession::Threads {
-  explicit Threads(int count) : arena(count > 0 ? count : tbb::task_arena::automatic) {
+  explicit Threads(int asked) : Threads(std::min(asked, kMostThreads), nullptr) {}
+  Threads(int count, std::nullptr_t) : arena(count > 0 ? count : tbb::task_arena::automatic) {
     if (count > 0)
       limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count));  // also beyond the cores
   }

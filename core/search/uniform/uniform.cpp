@@ -21,6 +21,8 @@ struct Grid {
   bool dpFirst = true;  // the dp groups of a stage are neighbours (Megatron's rank order), else the stages of a pipeline are
 };
 
+/// Up to so many replicas every number is tried, beyond them halves: with one far device the others alone may be faster.
+constexpr int kMostDpInFull = 16;
 /// Pipeline degrees beyond these are tried only where they divide the layers.
 constexpr int kMostOddStages = 16;
 
@@ -50,6 +52,10 @@ class UniformGrid {
     for (const int tp : limits_.tps) {
       if (only("tp") > 0 && tp != only("tp")) continue;
       groups_.emplace_back(tp, tpGroups(problem_.cluster, limits_.devices, tp));
+      // What stays idle should be what is hardest to reach, and what has fewest neighbours.
+      std::ranges::stable_sort(groups_.back().second, {}, [&](const TpGroup& group) {
+        return std::pair(reach(group), -std::ssize(problem_.cluster.nodes[static_cast<std::size_t>(group.front().node)].devices));
+      });
       addPoints(tp, static_cast<int>(groups_.back().second.size()), static_cast<int>(only("pp")));
     }
   }
@@ -65,7 +71,7 @@ class UniformGrid {
     for (int pp = 1; pp <= std::min(groupCount, layers); ++pp) {
       if (onlyPp > 0 ? pp != onlyPp : pp > kMostOddStages && layers % pp != 0) continue;
       const int mostDp = static_cast<int>(std::min<std::int64_t>(groupCount / pp, problem_.training.globalBatch));
-      for (int dp = mostDp; dp >= 1; dp /= 2) {
+      for (int dp = mostDp; dp >= 1; dp = dp <= kMostDpInFull ? dp - 1 : dp / 2) {
         for (const int microBatch : microBatchChoices(evenPart(problem_.training.globalBatch, dp, 0))) {
           for (const Recomputing recomputing : {Recomputing::None, Recomputing::Selective, Recomputing::Full}) {
             if (recomputing != Recomputing::None && !limits_.recompute) continue;
@@ -75,6 +81,14 @@ class UniformGrid {
         }
       }
     }
+  }
+
+  /// Of a residual tensor of one sample, over the NIC of the group's node.
+  [[nodiscard]] Seconds reach(const TpGroup& group) const {
+    const LinkSpec& nic = problem_.cluster.nodes[static_cast<std::size_t>(group.front().node)].nic;
+    const Training& training = problem_.training;
+    const Bytes boundary{training.sequenceLength * problem_.model.hidden * bytesOf(training.precision)};
+    return nic.latency + nic.transferTime(boundary);
   }
 
   std::vector<Pipeline> make(const Grid& grid) const {
@@ -137,14 +151,16 @@ Result<Plan> planUniform(const SearchTask& task, SearchObserver& observer, std::
 void considerUniformGrid(SearchSession& session, const PlannerOptions& options) { UniformGrid(session, options).consider(); }
 
 Planner uniformPlanner() {
-  return {.name = "uniform",
-          .summary = "Megatron-LM: one tp x pp x dp grid, layers and batches as equal as they divide",
-          .options = options(),
-          .deviations = {"what does not divide is distributed (first stages and pipelines take one more), never dropped",
-                         "dp replicas are written as pipelines, so that an uneven batch needs no padding",
-                         "both rank orders are tried: dp neighbours (Megatron's) and pipeline neighbours",
-                         "fewer replicas than fit are tried too (halved), which leaves devices idle"},
-          .plan = planUniform};
+  return {
+      .name = "uniform",
+      .summary = "Megatron-LM: one tp x pp x dp grid, layers and batches as equal as they divide",
+      .options = options(),
+      .deviations =
+          {"what does not divide is distributed (first stages and pipelines take one more), never dropped",
+           "dp replicas are written as pipelines, so that an uneven batch needs no padding",
+           "both rank orders are tried: dp neighbours (Megatron's) and pipeline neighbours",
+           "fewer replicas than fit are tried too (halved beyond 16), which leaves the devices idle that are hardest to reach"},
+      .plan = planUniform};
 }
 
 }  // namespace evenkeel

@@ -51,6 +51,20 @@ TEST(BadInput, InTheCommandLineIsNamed) {
   });
 }
 
+// A closed or full stderr used to abort a search and a launch.
+TEST(BadInput, NobodyNeedsToListen) {
+  const Cli cli;
+  for (const char* stderrTo : {"2>&-", "2>/dev/full"}) {
+    const ProgramResult result =
+        Program({"/bin/sh", "-c", "exec \"$0\" plan --cluster 1x1:cpu --model tiny-gpt --json " + std::string(stderrTo),
+                 EVENKEEL_BIN_DIR "/evenkeel-cli"},
+                cli.variables(), cli.folder().path())
+            .finish();
+    EXPECT_EQ(result.exitCode, 0) << stderrTo;
+    EXPECT_TRUE(result.json().contains("pipelines")) << stderrTo;
+  }
+}
+
 TEST(BadInput, InAClusterShorthandIsNamed) {
   for (const char* cluster : {"1x1:A1000", "0x1:cpu", "-1x1:cpu", "1x-1:cpu", "999999999x1:cpu", "1x1:cpu@0", "1x1:cpu@nan", "1x1:cpu@-2", "1x:cpu", "x", ":", ","}) {
     expectRefusals(Cli(), {{{"plan", "--cluster", cluster, "--model", "tiny-gpt"}, 2, "error: "}});

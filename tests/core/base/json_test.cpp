@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/json.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/json_reader.h"
@@ -41,6 +42,19 @@ TEST(WriteFileAtomically, ReplacesAFileAndLeavesNothingBeside) {
   ASSERT_TRUE(writeFileAtomically(folder / "a", "two", true));
   EXPECT_EQ(*readFile(folder / "a"), "two");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::create_symlink(folder / "a", folder / "link");
+  ASSERT_TRUE(writeFileAtomically(folder / "link", "three"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(*readFile(folder / "a"), "three");
+  // A pipe or a device is written to; it used to be replaced by a file.
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int reader = ::open((folder / "pipe").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_TRUE(writeFileAtomically(folder / "pipe", "four"));
+  char text[8] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 4);
+  EXPECT_STREQ(text, "four");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
   EXPECT_FALSE(writeFileAtomically(folder / "missing" / "a", "x"));
   std::filesystem::remove_all(folder);
 }

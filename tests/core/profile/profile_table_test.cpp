@@ -98,12 +98,18 @@ TEST(TableProfile, RefusesAProfileOfOtherConditions) {
   const TemporaryDirectory folder;
   const std::string file = folder.file("a100.json", prettyText(toJson(fc1Table())));
   Training other = training();
-  EXPECT_TRUE(profileFromArgument(file, *modelFromArgument("gpt3-1.3b"), other).ok());
+  const Cluster cluster = *parseClusterShorthand("1x1:A100-80-SXM,1x1:T4");
+  const auto mixed = profileFromArgument(file, cluster, *modelFromArgument("gpt3-1.3b"), other);
+  ASSERT_TRUE(mixed.ok());
+  EXPECT_THAT((*mixed)->description(), HasSubstr("T4 from the device table"));
+  EXPECT_THAT(profileFromArgument(file, *parseClusterShorthand("1x2:T4"), *modelFromArgument("gpt3-1.3b"), other).error().what,
+              HasSubstr("has nothing of T4"));
   other.sequenceLength = 1024;
-  EXPECT_THAT(profileFromArgument(file, *modelFromArgument("gpt3-1.3b"), other).error().what, HasSubstr("sequence length 2048"));
+  EXPECT_THAT(profileFromArgument(file, cluster, *modelFromArgument("gpt3-1.3b"), other).error().what,
+              HasSubstr("sequence length 2048"));
   other = training();
   other.precision = Precision::Fp16;
-  EXPECT_THAT(profileFromArgument(file, *modelFromArgument("gpt3-1.3b"), other).error().what, HasSubstr("bf16"));
+  EXPECT_THAT(profileFromArgument(file, cluster, *modelFromArgument("gpt3-1.3b"), other).error().what, HasSubstr("bf16"));
 }
 
 // Whatever a file holds, reading it ends with a profile or an error that names the file.

@@ -39,6 +39,10 @@ class RealDisplay {
     if (number_.empty()) return;
     ::setenv("DISPLAY", (":" + number_).c_str(), 1);
     manager_ = start({"/usr/bin/openbox", "--sm-disable"});
+    // A window that is shown while the manager starts may be missed by it for ever. It has started once it says how many desktops
+    // there are; asking is all that X offers, and each question takes a process.
+    for (int ask = 0; ask < 1000 && !managerAnswers(); ++ask) {
+    }
   }
   ~RealDisplay() {
     for (const pid_t pid : {manager_, server_}) {
@@ -52,13 +56,18 @@ class RealDisplay {
   [[nodiscard]] const std::string& number() const { return number_; }
 
  private:
+  static bool managerAnswers() {
+    const pid_t question = start({"/usr/bin/xdotool", "get_num_desktops"});
+    int status = -1;
+    return question > 0 && ::waitpid(question, &status, 0) == question && status == 0;
+  }
   static pid_t start(const std::vector<std::string>& argv) {
     std::vector<char*> arguments;
     for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    for (const int fd : {1, 2}) ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
     pid_t pid = -1;
     const int failure = ::posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
