@@ -15,7 +15,7 @@ struct Balance {
 };
 
 /// Step 3 b (algorithms.md 5.1): the next micro-batch goes to the pipeline whose finish time stays smallest, the first of equal
-/// ones, until the global batch is met; the very last micro-batch may be smaller. O(micro-batches x log pipelines).
+/// ones, until the global batch is met; the samples that are left at last go one by one. O(micro-batches x log pipelines).
 [[nodiscard]] Balance balanceBatches(std::span<const PipelineChoice* const> pipelines, std::int64_t globalBatch);
 
 }  // namespace evenkeel
