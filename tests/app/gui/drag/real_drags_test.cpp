@@ -157,6 +157,9 @@ TEST_F(RealDrag, WithTheLinkToolJoinsTwoMachines) {
   shown_->canvas().setTool(Canvas::Tool::Link);
   dragUntil([this] { return pointOf(project().cluster.nodes[0].name); },
             [this] { return pointOf(project().cluster.nodes[1].name); }, [this] { return project().cluster.links.size() == 1; });
+  const Link& link = project().cluster.links.at(0);
+  EXPECT_EQ(std::min(link.first, link.second), 0);
+  EXPECT_EQ(std::max(link.first, link.second), 1);
 }
 
 }  // namespace
