@@ -23,8 +23,7 @@ struct Arguments {
 };
 
 Result<Plan> findPlan(const Arguments& arguments) {
-  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
-  if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
+  if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
   for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
     if (value->empty()) return invalidInput(name, "is required");
   }
