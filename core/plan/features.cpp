@@ -41,7 +41,7 @@ void readWords(JsonReader& reader, std::string_view key, const Table& table, std
 const RuntimeFeatures& ownRuntime() {
   static const RuntimeFeatures features{.maxTp = 1,
                                         .maxDp = 1,
-                                        .recompute = false,
+                                        .recompute = true,
                                         .zeroStages = {0},
                                         .gradientSyncs = {GradientSync::Block},
                                         .attentionKernels = {AttentionKernel::Unfused},

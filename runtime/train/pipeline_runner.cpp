@@ -85,7 +85,7 @@ Result<void> PipelineRunner::forward(int microBatch) {
   clock_.run([&] {
     InFlight& own = inFlight_[microBatch];
     own.input = isFirst() ? windows.inputs_BS : std::exchange(activation_, {}).requires_grad_();
-    own.output = model_.forward(own.input, windows.targets_BS);
+    own.output = model_.forward(own.input, {.targets_BS = windows.targets_BS, .step = step_});
     if (isLast()) outcome_.lossSum += own.output.item<double>();
   });
   return {};

@@ -48,9 +48,9 @@ class Trainer {
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
         map_(blockMap(job.plan)),
         regions_(syncRegions(map_, comm.rank())),
-        parameters_(map_, comm.rank(), job.run.seed),
+        parameters_(map_, comm.rank(), place_.shard, job.run.seed),
         clock_(deviceType().speed),
-        model_(job.plan.model, stage().units, parameters_),
+        model_(job.plan.model, stage(), parameters_, group_),
         runner_(taskOf(job.plan, place_), model_, samples, comm, clock_),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
@@ -151,6 +151,7 @@ class Trainer {
   RankPlace place_;
   BlockMap map_;
   std::vector<SyncRegion> regions_;
+  TensorParallel group_;
   Parameters parameters_;
   ComputeClock clock_;
   StageModel model_;
