@@ -39,8 +39,8 @@ void readWords(JsonReader& reader, std::string_view key, const Table& table, std
 }  // namespace
 
 const RuntimeFeatures& ownRuntime() {
-  static const RuntimeFeatures features{.maxTp = 1,
-                                        .maxDp = 1,
+  static const RuntimeFeatures features{.maxTp = kMaxDevices,
+                                        .maxDp = kMaxDevices,
                                         .recompute = true,
                                         .zeroStages = {0},
                                         .gradientSyncs = {GradientSync::Block},
