@@ -46,7 +46,7 @@ const RuntimeFeatures& ownRuntime() {
                                         .gradientSyncs = {GradientSync::Block},
                                         .attentionKernels = {AttentionKernel::Unfused},
                                         .precisions = {Precision::Fp32},
-                                        .families = {Family::Gpt}};
+                                        .families = {Family::Gpt, Family::Llama}};
   return features;
 }
 

@@ -42,6 +42,7 @@ struct Slots {
 struct Batch {
   at::Tensor targets_BS;         // int64; the head's only
   std::int64_t step = 0;         // 0-based
+  bool trains = true;            // else: no dropout
   std::int64_t firstSample = 0;  // of the global batch; the others follow
 };
 

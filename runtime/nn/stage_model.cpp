@@ -12,7 +12,11 @@ namespace {
 class WeightsOf {
  public:
   WeightsOf(const Model& model, const Parameters& parameters, const TensorParallel& group, int unit)
-      : model_(model), parameters_(parameters), group_(group), layer_(fmt::format("layer.{}", model.layerOfUnit(unit))) {}
+      : model_(model),
+        parameters_(parameters),
+        group_(group),
+        layerIndex_(model.layerOfUnit(unit)),
+        layer_(fmt::format("layer.{}", layerIndex_)) {}
 
   EmbeddingWeights embedding() const {
     return {.token_VH = weight("embedding.token"), .position_CH = weight("embedding.position"), .firstToken = firstToken()};
@@ -28,14 +32,16 @@ class WeightsOf {
             .heads = query.weight_OI.size(0) / model_.headDim,
             .kvHeads = key.weight_OI.size(0) / model_.headDim,
             .headDim = model_.headDim,
-            .position = model_.position};
+            .position = model_.position,
+            .layer = layerIndex_};
   }
 
   MlpWeights mlp() const {
     return {.norm = norm(layer_ + ".norm2"),
             .gate = linear(layer_ + ".mlp.gate"),
             .fc1 = linear(layer_ + ".mlp.fc1"),
-            .fc2 = linear(layer_ + ".mlp.fc2")};
+            .fc2 = linear(layer_ + ".mlp.fc2"),
+            .layer = layerIndex_};
   }
 
   HeadWeights head() const {
@@ -54,15 +60,17 @@ class WeightsOf {
   const Model& model_;
   const Parameters& parameters_;
   const TensorParallel& group_;
+  int layerIndex_;
   std::string layer_;
 };
 
-std::vector<OpStep> opsOfUnit(const Model& model, int unit, const Parameters& parameters, const TensorParallel& group) {
+std::vector<OpStep> opsOfUnit(const Model& model, int unit, const Parameters& parameters, const TensorParallel& group,
+                              const Dropout& dropout) {
   const WeightsOf weights(model, parameters, group, unit);
   switch (model.unitKind(unit)) {
     case UnitKind::Embedding: return embeddingOps(weights.embedding(), group);
-    case UnitKind::Attention: return attentionOps(weights.attention(), group);
-    case UnitKind::Mlp: return mlpOps(weights.mlp(), group);
+    case UnitKind::Attention: return attentionOps(weights.attention(), group, dropout);
+    case UnitKind::Mlp: return mlpOps(weights.mlp(), group, dropout);
     case UnitKind::Head: return headOps(weights.head(), group);
   }
   assert(false);
@@ -80,9 +88,10 @@ std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
 
 }  // namespace
 
-StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group) {
+StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
+                       const Dropout& dropout) {
   for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
-    for (Segment& segment : segmentsOf(opsOfUnit(model, unit, parameters, group), recomputedOps(stage, unit)))
+    for (Segment& segment : segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)))
       segments_.push_back(std::move(segment));
   }
 }

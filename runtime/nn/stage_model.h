@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "runtime/nn/dropout.h"
 #include "runtime/nn/parameters.h"
 #include "runtime/nn/recompute.h"
 #include "runtime/nn/tensor_parallel.h"
@@ -14,7 +15,8 @@ namespace evenkeel {
 class StageModel {
  public:
   /// `parameters` must hold the rank's shard of the tensors of all these units; they and `group` outlive this.
-  StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group);
+  StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
+             const Dropout& dropout = {});
 
   /// `input`: tokens_BS (int64) if the stage begins with the embedding, else x_BSH. Returns x_BSH, or the sum of the token losses
   /// (one double) if the stage ends with the head. Throws CommFailure, as does the backward of what it returns.

@@ -138,9 +138,27 @@ OpStep normOp(Op op, const NormWeights& weights) {
   return {op, slots({Residual}), slots({Main}), [weights](Slots& s, const Batch&) { s[Main] = normalise(s[Residual], weights); }};
 }
 
-OpStep addOp(Op op) {
-  return {op, slots({Residual, Main}), slots({Residual, Main}),
-          [](Slots& s, const Batch&) { s[Residual] = s[Residual] + s.take(Main); }};
+OpStep addOp(Op op, int layer, const Dropout& dropout) {
+  return {op, slots({Residual, Main}), slots({Residual, Main}), [=](Slots& s, const Batch& batch) {
+            at::Tensor added_BSH = s.take(Main);
+            if (dropout.probability > 0 && batch.trains) {
+              const std::int64_t samples = added_BSH.size(0);
+              added_BSH = drop(added_BSH, dropout, op, layer, batch, {samples, added_BSH.numel() / samples, 0});
+            }
+            s[Residual] = s[Residual] + added_BSH;
+          }};
+}
+
+OpStep attentionDropoutOp(const AttentionWeights& weights, const TensorParallel& group, const Dropout& dropout) {
+  if (dropout.probability == 0) return {Op::AttentionDropout, {}, {}, [](Slots&, const Batch&) {}};
+  return {Op::AttentionDropout, slots({Main}), slots({Main}),
+          [heads = weights.heads, layer = weights.layer, &group, dropout](Slots& s, const Batch& batch) {
+            if (!batch.trains) return;
+            const at::Tensor weights_NSS = s.take(Main);  // N = B x A
+            const std::int64_t samples = weights_NSS.size(0) / heads, own = weights_NSS.numel() / samples;
+            s[Main] = drop(weights_NSS, dropout, Op::AttentionDropout, layer, batch,
+                           {samples, own * group.size(), own * group.shard()});
+          }};
 }
 
 }  // namespace
@@ -150,7 +168,7 @@ std::vector<OpStep> embeddingOps(const EmbeddingWeights& weights, const TensorPa
            [weights, &group](Slots& s, const Batch&) { s[Residual] = embed(s[Residual], weights, group); }}};
 }
 
-std::vector<OpStep> attentionOps(const AttentionWeights& weights, const TensorParallel& group) {
+std::vector<OpStep> attentionOps(const AttentionWeights& weights, const TensorParallel& group, const Dropout& dropout) {
   assert(weights.heads % weights.kvHeads == 0);
   const auto heads = weights.heads;
   return {normOp(Op::Norm1, weights.norm),
@@ -159,15 +177,15 @@ std::vector<OpStep> attentionOps(const AttentionWeights& weights, const TensorPa
           {Op::Score, slots({Query, Key}), slots({Main, Query, Key}),
            [](Slots& s, const Batch&) { s[Main] = scores(s.take(Query), s.take(Key)); }},
           {Op::Softmax, slots({Main}), slots({Main}), [](Slots& s, const Batch&) { s[Main] = at::softmax(s.take(Main), -1); }},
-          {Op::AttentionDropout, {}, {}, [](Slots&, const Batch&) {}},
+          attentionDropoutOp(weights, group, dropout),
           {Op::Context, slots({Main, Value}), slots({Main, Value}),
            [heads](Slots& s, const Batch&) { s[Main] = contextOf(s.take(Main), s.take(Value), heads); }},
           {Op::Projection, slots({Main}), slots({Main}),
            [w = weights.projection, &group](Slots& s, const Batch&) { s[Main] = linearSum(s.take(Main), w, group); }},
-          addOp(Op::Dropout1)};
+          addOp(Op::Dropout1, weights.layer, dropout)};
 }
 
-std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& group) {
+std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& group, const Dropout& dropout) {
   const bool isGated = weights.gate.weight_OI.defined();
   const auto fc1 = [weights, isGated, &group](Slots& s, const Batch&) {
     const at::Tensor normed_BSH = group.enter(s.take(Main));
@@ -182,7 +200,7 @@ std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& grou
           {Op::Activation, slots({Main, Gate}), slots({Main, Gate}), activation},
           {Op::Fc2, slots({Main}), slots({Main}),
            [w = weights.fc2, &group](Slots& s, const Batch&) { s[Main] = linearSum(s.take(Main), w, group); }},
-          addOp(Op::Dropout2)};
+          addOp(Op::Dropout2, weights.layer, dropout)};
 }
 
 std::vector<OpStep> headOps(const HeadWeights& weights, const TensorParallel& group) {

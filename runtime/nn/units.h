@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/model/model.h"
+#include "runtime/nn/dropout.h"
 #include "runtime/nn/op_step.h"
 #include "runtime/nn/tensor_parallel.h"
 
@@ -33,11 +34,13 @@ struct AttentionWeights {
   LinearWeights query, key, value, projection;
   std::int64_t heads = 1, kvHeads = 1, headDim = 1;
   Position position = Position::Learned;
+  int layer = 0;  // of the model: dropout depends on it
 };
 
 struct MlpWeights {
   NormWeights norm;
   LinearWeights gate, fc1, fc2;  // gate: undefined where the MLP is not gated
+  int layer = 0;
 };
 
 struct HeadWeights {
@@ -50,9 +53,10 @@ struct HeadWeights {
 /// x_BSH = token[tokens_BS] + position[0..S).
 [[nodiscard]] std::vector<OpStep> embeddingOps(const EmbeddingWeights& weights, const TensorParallel& group);
 /// x_BSH + projection(causal attention(norm(x_BSH))).
-[[nodiscard]] std::vector<OpStep> attentionOps(const AttentionWeights& weights, const TensorParallel& group);
+[[nodiscard]] std::vector<OpStep> attentionOps(const AttentionWeights& weights, const TensorParallel& group,
+                                               const Dropout& dropout = {});
 /// x_BSH + fc2(GELU(fc1(norm(x_BSH)))), gated: x_BSH + fc2(SiLU(gate(norm(x_BSH))) * fc1(norm(x_BSH))).
-[[nodiscard]] std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& group);
+[[nodiscard]] std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& group, const Dropout& dropout = {});
 /// The sum of the cross entropies of all tokens, one double, the same on every shard. Padded rows of the vocabulary take no part:
 /// no logit, no gradient.
 [[nodiscard]] std::vector<OpStep> headOps(const HeadWeights& weights, const TensorParallel& group);

@@ -23,6 +23,9 @@ TensorParallel groupOf(const Plan& plan, const RankPlace& place, Comm& comm) {
   return {comm, {first, first + stage.tp}, place.shard};
 }
 
+/// What shortens a gradient of this norm to at most `longest`; 0: any is allowed.
+double clipScale(double longest, double norm) { return longest > 0 && norm > longest ? longest / norm : 1.0; }
+
 /// Where the time of one iteration went. The parts are disjoint and, but for some bookkeeping, sum to `iteration`.
 struct StepTimes {
   Seconds iteration;
@@ -45,7 +48,7 @@ class Trainer {
         group_(groupOf(job.plan, place_, comm)),
         parameters_(map_, comm.rank(), place_.shard, job.run.seed),
         clock_(deviceType().speed),
-        model_(job.plan.model, stage(), parameters_, group_),
+        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
         runner_(job.plan, place_, model_, samples, comm, clock_),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
@@ -87,6 +90,7 @@ class Trainer {
                           .beta2 = run.beta2,
                           .epsilon = run.epsilon,
                           .weightDecay = run.weightDecay,
+                          .gradientScale = clipScale(run.gradientClip, *norm),
                           .step = step + 1});
     });
     times.optimizer = clock_.takeTotal();

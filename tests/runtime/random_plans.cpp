@@ -81,6 +81,12 @@ Model randomModel(std::uint64_t seed) {
   model.context = 20;
   model.tiedEmbeddings = dice.heads();
   model.bias = dice.between(0, 3) > 0;
+  if (dice.heads()) {
+    model.norm = Norm::RmsNorm;
+    model.position = Position::Rotary;
+    model.gated = true;
+    model.bias = false;
+  }
   return model;
 }
 
