@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/cost/bound.h"
 #include "core/search/eth/eth.h"
 #include "core/search/eth/polish.h"
+#include "core/search/metis/metis.h"
 #include "core/search/optimal/column_search.h"
+#include "core/search/optimal/fewer_devices.h"
 #include "core/search/optimal/other_devices.h"
 #include "core/search/optimal/sync_rates.h"
 #include "core/search/remedy.h"
@@ -68,8 +71,12 @@ class OptimalSearch {
     if (isFew || session_.incumbent().empty()) {
       session_.phase("other planners");
       considerUniformGrid(session_);
-      if (isFew) considerEth();
+      if (isFew) {
+        considerPlanner(ethPlanner(), session_.task().options);
+        if (!session_.constraints().any()) considerPlanner(metisPlanner(), {});
+      }
     }
+    if (isFew) tryFewerDevices();
     if (isGapReached()) return kGapReached;
     session_.phase("polish");
     polish(session_);
@@ -121,15 +128,40 @@ class OptimalSearch {
     if (bound < std::numeric_limits<double>::infinity()) session_.raiseBound({bound});
   }
 
-  /// The paper's planner as one more heuristic, so that it is never the better one.
-  void considerEth() {
+  /// Another planner as one more heuristic, so that it is never the better one.
+  void considerPlanner(const Planner& planner, const PlannerOptions& options) {
     SearchObserver nobody;
-    const SearchTask task{session_.problem(), session_.task().profile, session_.budgetLeft(), session_.task().options};
-    const auto plan = ethPlanner().plan(task, nobody, session_.stopToken());
-    if (!plan) return;
+    const SearchTask task{session_.problem(), session_.task().profile, session_.budgetLeft(), options};
+    const auto plan = planner.plan(task, nobody, session_.stopToken());
+    if (!plan || session_.stopped()) return;
     session_.consider(
-        1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of eth");
+        1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of " + planner.name);
     maker_.noteClosedForm(plan->pipelines);
+  }
+
+  /// The same search without some devices, where the others could win by their work: what a slow link costs, the search over all
+  /// of them sees as an average only.
+  void tryFewerDevices() {
+    session_.phase("fewer devices");
+    for (const std::vector<DeviceId>& idle : worthLeavingIdle(session_.problem().cluster, space_.limits())) {
+      if (session_.stopped()) return;
+      Constraints constraints = session_.constraints();
+      constraints.excluded.insert(constraints.excluded.end(), idle.begin(), idle.end());
+      std::ranges::sort(constraints.excluded);
+      const Limits limits = limitsOf(session_.problem(), constraints);
+      if (limits.tps.empty() || problemLowerBound(session_.model(), limits.devices) >= session_.incumbentTime()) continue;
+      PlanSpace space(session_.model(), limits, constraints.pipelines);
+      PlanMaker maker(session_, space);
+      ColumnSearch columns(session_, space, maker);
+      columns.chooseHolders();
+      columns.improve(Aim::ClosedForm, kClosedFormRounds);
+      columns.improve(Aim::Reported, kReportedRounds);
+      if (!session_.incumbent().empty()) maker_.noteClosedForm(session_.incumbent());
+      PlannerOptions options = session_.task().options;
+      std::string& names = options["exclude"];
+      for (const DeviceId device : idle) names += (names.empty() ? "" : ",") + session_.problem().cluster.nameOf(device);
+      considerPlanner(ethPlanner(), options);
+    }
   }
 
   SearchSession& session_;
@@ -172,7 +204,8 @@ Planner optimalPlanner() {
           .deviations =
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
-               "up to 64 devices the plans of uniform and eth are candidates too"},
+               "up to 64 devices the plans of uniform, eth and metis are candidates too, and plans that leave types or slow "
+               "nodes idle"},
           .plan = optimal::plan};
 }
 
