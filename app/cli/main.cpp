@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
+  outcome.words = {"evenkeel-cli"};
+  outcome.words.insert(outcome.words.end(), argv + std::min(argc, 1), argv + argc);
   addDevices(app, outcome);
   addModels(app, outcome);
   addPlan(app, outcome);

@@ -11,6 +11,9 @@ namespace {
 
 /// Its partition weighs every pair of machines.
 constexpr std::size_t kMostNodes = 1024;
+/// Plans that are tried once the search was stopped: an answer is due within 50 ms.
+constexpr std::size_t kMostTriedLate = 4;
+constexpr std::string_view kFinder = "best by its own estimate";
 
 const std::vector<PlannerOptionInfo>& options() {
   static const std::vector<PlannerOptionInfo> known = {
@@ -47,9 +50,12 @@ Result<Plan> planHexiscale(const SearchTask& task, SearchObserver& observer, std
   const std::vector<hexiscale::FairPlan> plans = hexiscale::searchFairly(session, *parsed);
   session.phase("pricing");
   std::size_t taken = 0;
-  for (; taken < plans.size() && session.incumbent().empty() && !session.stopped(); ++taken) {
-    session.consider(
-        1, [&](std::size_t) { return plans[taken].pipelines; }, "best by its own estimate");
+  for (; taken < plans.size() && session.incumbent().empty(); ++taken) {
+    if (!session.stopped())
+      session.consider(
+          1, [&](std::size_t) { return plans[taken].pipelines; }, kFinder);
+    else if (taken < kMostTriedLate) session.considerLate(plans[taken].pipelines, kFinder);
+    else break;
   }
   if (!session.incumbent().empty()) session.note("estimate_ms", rounded(1e3 * plans[taken - 1].estimate));
   return withRemedy(session.finish("space exhausted"), task, stop);
