@@ -25,6 +25,7 @@ enum ExitCode : int {
 /// Where a command leaves its result: main returns it. Set by the command that ran.
 struct Outcome {
   int exitCode = kOk;
+  std::vector<std::string> words;  // the command line, to be shown in what it makes
 };
 
 /// Says something to people on stderr. Where nobody listens any more (a closed pipe, a full disk), the work goes on.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +34,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
+  outcome.words = {"evenkeel-cli"};
+  outcome.words.insert(outcome.words.end(), argv + std::min(argc, 1), argv + argc);
   addDevices(app, outcome);
   addModels(app, outcome);
   addPlan(app, outcome);

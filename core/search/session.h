@@ -47,6 +47,10 @@ class SearchSession {
   /// it. `make` must be thread-safe; incumbentTime() does not change while a batch of calls runs.
   void consider(std::size_t count, const Make& make, std::string_view finder);
 
+  /// One candidate although the search was stopped: for a planner whose best is known at the end only, so that what it found until
+  /// then is not lost. Takes one assessment.
+  void considerLate(std::vector<Pipeline> pipelines, std::string_view finder);
+
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
@@ -66,7 +70,8 @@ class SearchSession {
 
  private:
   struct Assessment;
-  [[nodiscard]] Assessment assess(const std::vector<Pipeline>& pipelines) const;
+  [[nodiscard]] Assessment assess(const std::vector<Pipeline>& pipelines, bool evenIfStopped = false) const;
+  void countOutcome(Assessment& result);
   void accept(std::vector<Pipeline> pipelines, Seconds time, std::string_view finder);
   void reportCounters(bool atEnd);
   [[nodiscard]] Seconds elapsed() const;
