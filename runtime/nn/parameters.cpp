@@ -93,6 +93,16 @@ at::Tensor Parameters::weight(const std::string& name) const {
   return known == weights_.end() ? at::Tensor() : known->second.tensor;
 }
 
+std::vector<StatePiece> Parameters::pieces(ModelState state) const {
+  const at::Tensor& buffer = state == ModelState::Weights ? values_ : state == ModelState::FirstMoments ? firstMoments_ : secondMoments_;
+  std::vector<StatePiece> pieces;
+  for (const TensorSlice& slice : slices_) {
+    const std::int64_t inner = slice.elements / slice.range.size();
+    pieces.push_back({slice.tensor, slice.range.first * inner, buffer.narrow(0, slice.offset, slice.elements), slice.isFirstHolder});
+  }
+  return pieces;
+}
+
 void Parameters::collectGradients() {
   for (const auto& [name, weight] : weights_) {
     if (!weight.ownGradients.defined()) continue;

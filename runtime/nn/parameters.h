@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/block_map.h"
+#include "runtime/checkpoint/model_state.h"
 #include "runtime/optim/adamw.h"
 
 namespace evenkeel {
@@ -21,6 +22,15 @@ struct TensorSlice {
   std::int64_t offset = 0, elements = 0;
   bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it: every element of the model once
   bool operator==(const TensorSlice&) const = default;
+};
+
+/// A part of one state that a rank holds: neighbours of a tensor from element `first`, the split dimension outside. A view: what is written
+/// there is the state.
+struct StatePiece {
+  std::size_t tensor = 0;  // index into BlockMap::tensors
+  std::int64_t first = 0;
+  at::Tensor values;           // one dimension, fp32
+  bool isFirstHolder = false;  // as in TensorSlice
 };
 
 /// The parameters of one rank with their gradients and moments, each in one flat fp32 buffer in the order of the block map, so
@@ -41,6 +51,11 @@ class Parameters {
   /// The whole flat buffer of gradients; a region of it is what a collective sums.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
   [[nodiscard]] const at::Tensor& values() const { return values_; }
+
+  /// All that this rank holds of a state, in the order of its slices: over the first holders of all ranks every element stands once.
+  [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
+  /// Call it after pieces were written: the ops use the new weights from then on.
+  void takeOver() { fillOwnWeights(); }
 
   /// Call it after the last backward: then the sum of gradients() over the holders of a region is its gradient. What all shards
   /// of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of them.
