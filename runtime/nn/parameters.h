@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/block_map.h"
+#include "runtime/comm/ring.h"
 #include "runtime/optim/adamw.h"
 
 namespace evenkeel {
@@ -32,6 +33,8 @@ class Parameters {
   /// Draws the initial values: element i of a tensor depends on (seed, the tensor's name, i) only, padded rows included. So every
   /// holder draws the same, under any plan. `shard` of a tp group is what the rank is.
   Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed);
+  /// The same where this rank updates these ranges of the flat buffers only (ZeRO): it holds moments for no others.
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated);
 
   /// The shard of the weight of that name (core/model: tensorsOf), output features first; undefined if the model has none of it,
   /// for example no biases.
@@ -45,10 +48,30 @@ class Parameters {
   /// Call it after the last backward: then the sum of gradients() over the holders of a region is its gradient. What all shards
   /// of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of them.
   void collectGradients();
-  /// Sum of the squared gradients of the slices whose first holder is this rank: over all ranks every element counts once.
+  /// Sum of the squared gradients of the parts that this rank counts: over all ranks every element counts once.
   [[nodiscard]] double sumOfOwnSquares() const;
-  /// Decays tensors of two dimensions only, then sets the gradients to zero for the next iteration.
+  /// Updates the parts of this rank; decays tensors of two dimensions only. Then come the values of other ranks, if there are
+  /// any, and finishUpdate().
   void update(AdamWStep settings);
+  /// Sets the gradients to zero for the next iteration and fills the weights that have memory of their own.
+  void finishUpdate();
+
+  /// Of a slice, what this rank updates: neighbours in the flat buffers and in those of the moments.
+  struct Part {
+    std::size_t slice = 0;
+    std::int64_t offset = 0, elements = 0;  // in the flat buffers
+    std::int64_t momentOffset = 0;
+    bool counts = false;  // in the norm of the gradient
+  };
+  [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+  [[nodiscard]] const at::Tensor& firstMoments() const { return firstMoments_; }
+  [[nodiscard]] const at::Tensor& secondMoments() const { return secondMoments_; }
+
+  /// Memory of all of this.
+  struct Size {
+    std::int64_t weights = 0, gradients = 0, moments = 0;  // bytes; with the weights and gradients that lie apart
+  };
+  [[nodiscard]] Size size() const;
 
  private:
   struct Weight {
@@ -57,11 +80,10 @@ class Parameters {
     at::Tensor ownValues, ownGradients;  // split dimension first; only if the slices lie apart
   };
   Weight makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices);
-  void fillOwnWeights();
-
   const BlockMap& map_;
   bool isFirstShard_;
   std::vector<TensorSlice> slices_;
+  std::vector<Part> parts_;
   std::unordered_map<std::string, Weight> weights_;
   at::Tensor values_, gradients_, firstMoments_, secondMoments_;
 };
