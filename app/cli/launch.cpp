@@ -8,6 +8,7 @@
 #include "app/cli/describe.h"
 #include "app/cli/follow.h"
 #include "app/cli/inputs.h"
+#include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
 #include "core/profile/analytic_profile.h"
@@ -71,7 +72,7 @@ Result<Plan> launchablePlan(const std::string& file) {
   auto violations = evaluate(*plan, profile).violations;
   if (violations.empty()) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
-    return invalidInput(file, "cannot be launched", fmt::format("{} reasons:\n{}", violations.size(), describe(violations)));
+    return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);

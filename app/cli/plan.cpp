@@ -10,6 +10,8 @@
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
+#include "core/search/explain/reasons.h"
+#include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
 
 namespace evenkeel::cli {
@@ -18,13 +20,12 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events, metisCase;
-  bool asJson = false;
+  std::string planner = "eth", out, events, metisCase, hexiscaleCase;
+  bool asJson = false, explain = false;
 };
 
 Result<Plan> findPlan(const Arguments& arguments) {
-  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
-  if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
+  if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
   for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
     if (value->empty()) return invalidInput(name, "is required");
   }
@@ -70,6 +71,40 @@ Result<Json> replayMetis(const Arguments& arguments) {
   return metis::documentOf(*given, plans);
 }
 
+/// Public HexiScale on a recorded case, with the METIS answers that it got.
+Result<Json> replayHexiscale(const Arguments& arguments) {
+  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
+  const auto options = plannerOptionsFrom(arguments.search);
+  if (!options) return options.error();
+  const auto exact = options->find("exact");
+  const bool asShipped = exact == options->end() || exact->second == "true";
+  if (arguments.planner != "hexiscale" || options->size() > (exact == options->end() ? 0U : 1U) || (!asShipped && exact->second != "false"))
+    return invalidInput("--hexiscale-case", "is for one planner only", "add --planner hexiscale, with --planner-option exact=true|false or without");
+  const auto given = hexiscale::loadOriginalCase(arguments.hexiscaleCase);
+  if (!given) return given.error();
+  const auto iterations = hexiscale::replay(*given, asShipped ? hexiscale::Batching::AsShipped : hexiscale::Batching::Consistent);
+  if (!iterations) return iterations.error();
+  return hexiscale::documentOf(*given, *iterations);
+}
+
+int runHexiscaleCase(const Arguments& arguments) {
+  const auto document = replayHexiscale(arguments);
+  if (!document) return report(document.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(*document)); !written) return report(written.error());
+  }
+  if (arguments.asJson) {
+    printJson(*document);
+    return kOk;
+  }
+  for (const Json& one : document->at("search").at("original").at("iterations")) {
+    fmt::print("{:10.1f} tokens/s ", one.at("throughput").get<double>());
+    for (const Json& pipeline : one.at("pipelines")) fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
+    fmt::print("\n");
+  }
+  return kOk;
+}
+
 int runMetisCase(const Arguments& arguments) {
   const auto document = replayMetis(arguments);
   if (!document) return report(document.error());
@@ -84,18 +119,55 @@ int runMetisCase(const Arguments& arguments) {
   return kOk;
 }
 
+/// Sentences about the plan, each from evaluating it changed; empty where it was not asked for.
+std::vector<Reason> reasonsOf(const Arguments& arguments, const Plan& plan) {
+  if (!arguments.explain) return {};
+  const auto profile = profileFromArgument(arguments.problem.profile, plan.cluster, plan.model, plan.training);
+  return profile ? reasonsFor(plan, **profile) : std::vector<Reason>{};
+}
+
+Json jsonOf(const std::vector<Reason>& reasons) {
+  Json all = Json::array();
+  for (const Reason& reason : reasons) {
+    Json one = {{"about", name(reason.about)}, {"sentence", reason.sentence}};
+    if (reason.iteration) one["iteration_ms"] = rounded(milliseconds(*reason.iteration));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// What the devices hold, beside an error that says that it is too little.
+void noteWhatFits(const Arguments& arguments, const Error& error) {
+  if (!arguments.explain || error.code != Error::Code::Infeasible) return;
+  const auto problem = problemFrom(arguments.problem);
+  if (!problem) return;
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->cluster, problem->model, problem->training);
+  if (!profile) return;
+  for (const std::string& sentence : whatFits(*problem, **profile)) note("  {}\n", sentence);
+}
+
 int run(const Arguments& arguments) {
   if (!arguments.metisCase.empty()) return runMetisCase(arguments);
+  if (!arguments.hexiscaleCase.empty()) return runHexiscaleCase(arguments);
   const auto plan = findPlan(arguments);
-  if (!plan) return report(plan.error());
+  if (!plan) {
+    const int code = report(plan.error());
+    noteWhatFits(arguments, plan.error());
+    return code;
+  }
+  const std::vector<Reason> reasons = reasonsOf(arguments, *plan);
   if (!arguments.out.empty()) {
     if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*plan))); !written) return report(written.error());
   }
   if (arguments.asJson) {
-    printJson(toJson(*plan));
+    Json document = toJson(*plan);
+    if (arguments.explain) document["explanation"] = jsonOf(reasons);
+    printJson(document);
     return kOk;
   }
   fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)), describePlan(*plan));
+  if (!reasons.empty()) fmt::print("\nwhy this plan:\n");
+  for (const Reason& reason : reasons) fmt::print("  {}\n", reason.sentence);
   if (!arguments.out.empty()) fmt::print("\nwritten: {}; next: evenkeel-cli launch {} --data FILE --steps N\n", arguments.out, arguments.out);
   return kOk;
 }
@@ -113,8 +185,11 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   addSearchOptions(*command, arguments->search);
   command->add_option("--metis-case", arguments->metisCase,
                       "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");
+  command->add_option("--hexiscale-case", arguments->hexiscaleCase,
+                      "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
+  command->add_flag("--explain", arguments->explain, "Why this plan, or why none: what changes of it would take, each evaluated");
   command->add_flag("--json", arguments->asJson, "The plan as one JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

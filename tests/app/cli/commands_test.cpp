@@ -109,6 +109,36 @@ TEST(CompareCommand, SetsThePlannersSideBySide) {
   EXPECT_THAT(cli.run(demo({"compare"})).out, HasSubstr("against best"));
 }
 
+TEST(CompareCommand, WritesAReportOfAllPlannersAndTheCommandThatMadeIt) {
+  const Cli cli;
+  const ProgramResult result = cli.run(demo({"compare", "--planners", "eth,optimal,metis,hexiscale,uniform,best-type", "--html", "r.html"}));
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  const std::string html = *readFile(cli.folder().path() / "r.html");
+  for (const char* part : {"optimal", "hexiscale", "best-type", "<svg", "evenkeel-cli compare"}) EXPECT_THAT(html, HasSubstr(part));
+}
+
+TEST(CompareCommand, ShowsTheBubblesThatEvaluateShows) {
+  const Cli cli;
+  const Json row = cli.run(demo({"compare", "--planners", "hexiscale", "--out-dir", "plans", "--json"})).json()["rows"][0];
+  const Json evaluated = cli.run({"evaluate", "plans/hexiscale.json", "--json"}).json()["plans"][0];
+  EXPECT_DOUBLE_EQ(row["bubble_fraction"].get<double>(), evaluated["bubble_fraction"].get<double>());
+  EXPECT_EQ(row["state"], "planned");
+}
+
+TEST(CompareCommand, CallsAPlannerThatRanOutOfTimeStopped) {
+  const Cli cli;
+  const ProgramResult result = cli.run({"compare", "--cluster", "8x8:A100-80-SXM,8x8:V100-32-SXM2", "--model", "gpt3-13b", "--planners", "uniform",
+                                        "--time-limit", "1e-6", "--json"});
+  EXPECT_EQ(result.exitCode, 1) << result.err;
+  EXPECT_EQ(result.json()["rows"][0]["state"], "stopped");
+}
+
+TEST(CompareCommand, HandsAnOptionToThePlannersThatKnowIt) {
+  const Cli cli;
+  EXPECT_EQ(cli.run(demo({"compare", "--planners", "metis,uniform", "--planner-option", "permute=3"})).exitCode, 0);
+  EXPECT_EQ(cli.run(demo({"compare", "--planners", "eth,uniform", "--planner-option", "permute=3"})).exitCode, 2);
+}
+
 class OnAPlan : public ::testing::Test {
  protected:
   void SetUp() override {
