@@ -42,8 +42,8 @@ const RuntimeFeatures& ownRuntime() {
   static const RuntimeFeatures features{.maxTp = kMaxDevices,
                                         .maxDp = kMaxDevices,
                                         .recompute = true,
-                                        .zeroStages = {0},
-                                        .gradientSyncs = {GradientSync::Block},
+                                        .zeroStages = {0, 1},
+                                        .gradientSyncs = {GradientSync::Block, GradientSync::Tensor, GradientSync::Device},
                                         .attentionKernels = {AttentionKernel::Unfused},
                                         .precisions = {Precision::Fp32},
                                         .families = {Family::Gpt, Family::Llama}};
@@ -109,6 +109,9 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
   }
   if (!has(features.gradientSyncs, training.gradientSync)) {
     add("training", fmt::format("the runtime has no {}-wise gradient sync yet", name(training.gradientSync)), "plan with block-wise sync");
+  }
+  if (training.gradientSync == GradientSync::Device && training.zeroStage > 0) {
+    add("training", "device-wise gradient sync leaves nobody a part of his own to update, which ZeRO needs", "plan with --zero 0");
   }
   if (!has(features.attentionKernels, training.attention)) {
     add("training", fmt::format("the runtime has no {} attention kernel yet", name(training.attention)), "plan with the unfused kernel");

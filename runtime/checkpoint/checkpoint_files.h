@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/model/model.h"
+#include "core/model/training.h"
 #include "runtime/checkpoint/model_state.h"
 #include "runtime/checkpoint/safetensors.h"
 

@@ -145,7 +145,7 @@ Result<void> StateExchange::scatter(const std::function<Result<std::vector<float
       }
     }
   }
-  parameters_.takeOver();
+  parameters_.finishUpdate();
   return {};
 }
 

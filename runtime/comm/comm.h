@@ -41,9 +41,13 @@ class Comm {
   /// Connects the sorted `ranks`, of which this is one, for allReduce. All of them call it, sets in the same order.
   [[nodiscard]] virtual Result<void> join(const std::vector<int>& ranks) = 0;
 
-  /// In place: the sum over `ranks`, the same bits on all of them and in every run. The set must have been joined.
-  [[nodiscard]] virtual Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) = 0;
-  /// The same with the largest in place of the sum.
+  /// In place: the sum over `ranks`, the same bits on all of them and in every run. The set must have been joined. Those of one
+  /// set are started in the same order by all its ranks.
+  [[nodiscard]] virtual std::unique_ptr<Transfer> startAllReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) = 0;
+  [[nodiscard]] Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) {
+    return startAllReduceSum(tensor, ranks)->wait();
+  }
+  /// As allReduceSum() with the largest in place of the sum.
   [[nodiscard]] virtual Result<void> allReduceMax(const at::Tensor& tensor, const std::vector<int>& ranks) = 0;
 };
 

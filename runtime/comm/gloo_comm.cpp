@@ -80,55 +80,60 @@ class GlooComm final : public Comm {
     });
   }
 
-  Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
-    return allReduce(tensor, ranks, c10d::ReduceOp::SUM, "adding up");
+  std::unique_ptr<Transfer> startAllReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
+    return startAllReduce(tensor, ranks, c10d::ReduceOp::SUM, "adding up");
   }
   Result<void> allReduceMax(const at::Tensor& tensor, const std::vector<int>& ranks) override {
-    return allReduce(tensor, ranks, c10d::ReduceOp::MAX, "comparing");
+    return startAllReduce(tensor, ranks, c10d::ReduceOp::MAX, "comparing")->wait();
   }
 
  private:
   class GlooTransfer final : public Transfer {
    public:
-    GlooTransfer(GlooComm& comm, WorkPointer work, int peer, bool isSend)
-        : comm_(comm), work_(std::move(work)), peer_(peer), isSend_(isSend) {}
-    GlooTransfer(GlooComm& comm, std::string failure, int peer, bool isSend)
-        : comm_(comm), failure_(std::move(failure)), peer_(peer), isSend_(isSend) {}
+    /// `doing`: a word for errors. Without work: it could not even be started, as `failure` says.
+    GlooTransfer(GlooComm& comm, std::vector<int> peers, const char* doing, WorkPointer work, std::string failure)
+        : comm_(comm), peers_(std::move(peers)), doing_(doing), work_(std::move(work)), failure_(std::move(failure)) {}
 
     Result<void> wait() override {
-      return comm_.waitFor({peer_}, isSend_ ? "sending" : "receiving", [&] {
-        if (!failure_.empty()) throw std::runtime_error(failure_);
+      return comm_.waitFor(peers_, doing_, [&] {
+        if (!work_) throw std::runtime_error(failure_);
         if (!work_->wait(comm_.peerTimeout())) throw std::runtime_error("aborted");
       });
     }
 
    private:
     GlooComm& comm_;
+    std::vector<int> peers_;
+    const char* doing_;
     WorkPointer work_;
-    std::string failure_;  // it could not even be started
-    int peer_;
-    bool isSend_;
+    std::string failure_;
   };
 
-  Result<void> allReduce(const at::Tensor& tensor, const std::vector<int>& ranks, c10d::ReduceOp operation, const char* doing) {
-    assert(tensor.is_contiguous());
-    return waitFor(ranks, doing, [&] {
-      std::vector<at::Tensor> tensors = {tensor};
-      c10d::AllreduceOptions options;
-      options.reduceOp = operation;
-      groups_.at(ranks)->allreduce(tensors, options)->wait(peerTimeout());
-    });
+  template <class Begin>
+  std::unique_ptr<Transfer> begin(std::vector<int> peers, const char* doing, const Begin& work) {
+    try {
+      return std::make_unique<GlooTransfer>(*this, std::move(peers), doing, work(), std::string());
+    } catch (const std::exception& failure) {
+      return std::make_unique<GlooTransfer>(*this, std::move(peers), doing, WorkPointer(), failure.what());
+    }
   }
 
   std::unique_ptr<Transfer> start(const at::Tensor& tensor, int peer, int tag, bool isSend) {
     assert(tensor.is_contiguous() && peer != options_.rank);
-    try {
+    std::vector<at::Tensor> tensors = {tensor};
+    return begin({peer}, isSend ? "sending" : "receiving",
+                 [&] { return isSend ? world_->send(tensors, peer, tag) : world_->recv(tensors, peer, tag); });
+  }
+
+  std::unique_ptr<Transfer> startAllReduce(const at::Tensor& tensor, const std::vector<int>& ranks, c10d::ReduceOp operation,
+                                           const char* doing) {
+    assert(tensor.is_contiguous());
+    return begin(ranks, doing, [&] {
       std::vector<at::Tensor> tensors = {tensor};
-      return std::make_unique<GlooTransfer>(*this, isSend ? world_->send(tensors, peer, tag) : world_->recv(tensors, peer, tag),
-                                            peer, isSend);
-    } catch (const std::exception& failure) {
-      return std::make_unique<GlooTransfer>(*this, failure.what(), peer, isSend);
-    }
+      c10d::AllreduceOptions options;
+      options.reduceOp = operation;
+      return groups_.at(ranks)->allreduce(tensors, options);
+    });
   }
 
   std::chrono::milliseconds peerTimeout() const {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -40,7 +41,13 @@ void initialise(const TensorSpec& tensor, SliceRange range, std::uint64_t seed, 
 
 }  // namespace
 
-Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed) : map_(map), isFirstShard_(shard == 0) {
+Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed)
+    : Parameters(map, rank, shard, seed, {{0, std::numeric_limits<std::int64_t>::max()}}) {
+  for (Part& part : parts_) part.counts = slices_[part.slice].isFirstHolder;
+}
+
+Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated)
+    : map_(map), isFirstShard_(shard == 0) {
   std::int64_t total = 0;
   std::map<std::size_t, std::vector<std::size_t>> slicesOf;  // by tensor
   for (const auto& [index, offset] : heldBlocks(map, rank)) {
@@ -53,13 +60,24 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
                        .isFirstHolder = map.holderSets[block.holderSet].front() == rank});
     total += block.elements;
   }
-  for (at::Tensor* buffer : {&values_, &gradients_, &firstMoments_, &secondMoments_}) *buffer = at::zeros({total}, at::kFloat);
+  std::int64_t moments = 0;
+  for (const FlatRange& range : updated) {
+    for (std::size_t s = 0; s < slices_.size(); ++s) {
+      const std::int64_t first = std::max(range.first, slices_[s].offset),
+                         last = std::min(range.last, slices_[s].offset + slices_[s].elements);
+      if (first >= last) continue;
+      parts_.push_back({.slice = s, .offset = first, .elements = last - first, .momentOffset = moments, .counts = true});
+      moments += last - first;
+    }
+  }
+  for (at::Tensor* buffer : {&values_, &gradients_}) *buffer = at::zeros({total}, at::kFloat);
+  for (at::Tensor* buffer : {&firstMoments_, &secondMoments_}) *buffer = at::zeros({moments}, at::kFloat);
   for (const TensorSlice& slice : slices_) initialise(map.tensors[slice.tensor], slice.range, seed, part(values_, slice));
   for (auto& [tensor, slices] : slicesOf) {
     std::ranges::sort(slices, {}, [&](std::size_t s) { return slices_[s].range.first; });
     weights_.emplace(map.tensors[tensor].name, makeWeight(map.tensors[tensor], std::move(slices)));
   }
-  fillOwnWeights();
+  finishUpdate();
 }
 
 Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices) {
@@ -94,11 +112,17 @@ at::Tensor Parameters::weight(const std::string& name) const {
 }
 
 std::vector<StatePiece> Parameters::pieces(ModelState state) const {
-  const at::Tensor& buffer = state == ModelState::Weights ? values_ : state == ModelState::FirstMoments ? firstMoments_ : secondMoments_;
   std::vector<StatePiece> pieces;
-  for (const TensorSlice& slice : slices_) {
-    const std::int64_t inner = slice.elements / slice.range.size();
-    pieces.push_back({slice.tensor, slice.range.first * inner, buffer.narrow(0, slice.offset, slice.elements), slice.isFirstHolder});
+  const auto firstOf = [](const TensorSlice& slice) { return slice.range.first * (slice.elements / slice.range.size()); };
+  if (state == ModelState::Weights) {
+    for (const TensorSlice& slice : slices_)
+      pieces.push_back({slice.tensor, firstOf(slice), values_.narrow(0, slice.offset, slice.elements), slice.isFirstHolder});
+    return pieces;
+  }
+  const at::Tensor& moments = state == ModelState::FirstMoments ? firstMoments_ : secondMoments_;
+  for (const Part& part : parts_) {
+    const TensorSlice& slice = slices_[part.slice];
+    pieces.push_back({slice.tensor, firstOf(slice) + part.offset - slice.offset, moments.narrow(0, part.momentOffset, part.elements), part.counts});
   }
   return pieces;
 }
@@ -118,7 +142,8 @@ void Parameters::collectGradients() {
   }
 }
 
-void Parameters::fillOwnWeights() {
+void Parameters::finishUpdate() {
+  std::ranges::fill(part(gradients_, 0, gradients_.numel()), 0.0F);
   for (const auto& [name, weight] : weights_) {
     if (!weight.ownValues.defined()) continue;
     float* to = weight.ownValues.data_ptr<float>();
@@ -129,24 +154,34 @@ void Parameters::fillOwnWeights() {
 
 double Parameters::sumOfOwnSquares() const {
   double sum = 0;
-  for (const TensorSlice& slice : slices_) {
-    if (slice.isFirstHolder) sum += sumOfSquares(part(gradients_, slice));
+  for (const Part& own : parts_) {
+    if (own.counts) sum += sumOfSquares(part(gradients_, own.offset, own.elements));
   }
   return sum;
 }
 
 void Parameters::update(AdamWStep settings) {
   const double weightDecay = settings.weightDecay;
-  for (const TensorSlice& slice : slices_) {
-    settings.weightDecay = map_.tensors[slice.tensor].shape.size() == 2 ? weightDecay : 0.0;
-    applyAdamW({.parameters = part(values_, slice),
-                .gradients = part(gradients_, slice),
-                .firstMoments = part(firstMoments_, slice),
-                .secondMoments = part(secondMoments_, slice)},
+  for (const Part& own : parts_) {
+    settings.weightDecay = map_.tensors[slices_[own.slice].tensor].shape.size() == 2 ? weightDecay : 0.0;
+    applyAdamW({.parameters = part(values_, own.offset, own.elements),
+                .gradients = part(gradients_, own.offset, own.elements),
+                .firstMoments = part(firstMoments_, own.momentOffset, own.elements),
+                .secondMoments = part(secondMoments_, own.momentOffset, own.elements)},
                settings);
   }
-  std::ranges::fill(part(gradients_, 0, gradients_.numel()), 0.0F);
-  fillOwnWeights();
+}
+
+Parameters::Size Parameters::size() const {
+  const auto bytes = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.numel() * static_cast<std::int64_t>(sizeof(float)) : 0;
+  };
+  Size size{.weights = bytes(values_), .gradients = bytes(gradients_), .moments = bytes(firstMoments_) + bytes(secondMoments_)};
+  for (const auto& [name, weight] : weights_) {
+    size.weights += bytes(weight.ownValues);
+    size.gradients += bytes(weight.ownGradients);
+  }
+  return size;
 }
 
 }  // namespace evenkeel

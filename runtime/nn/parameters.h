@@ -9,6 +9,7 @@
 
 #include "core/plan/block_map.h"
 #include "runtime/checkpoint/model_state.h"
+#include "runtime/comm/ring.h"
 #include "runtime/optim/adamw.h"
 
 namespace evenkeel {
@@ -30,7 +31,7 @@ struct StatePiece {
   std::size_t tensor = 0;  // index into BlockMap::tensors
   std::int64_t first = 0;
   at::Tensor values;           // one dimension, fp32
-  bool isFirstHolder = false;  // as in TensorSlice
+  bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it
 };
 
 /// The parameters of one rank with their gradients and moments, each in one flat fp32 buffer in the order of the block map, so
@@ -42,6 +43,8 @@ class Parameters {
   /// Draws the initial values: element i of a tensor depends on (seed, the tensor's name, i) only, padded rows included. So every
   /// holder draws the same, under any plan. `shard` of a tp group is what the rank is.
   Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed);
+  /// The same where this rank updates these ranges of the flat buffers only (ZeRO): it holds moments for no others.
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated);
 
   /// The shard of the weight of that name (core/model: tensorsOf), output features first; undefined if the model has none of it,
   /// for example no biases.
@@ -53,17 +56,36 @@ class Parameters {
   [[nodiscard]] const at::Tensor& values() const { return values_; }
 
   /// All that this rank holds of a state, in the order of its slices: over the first holders of all ranks every element stands once.
+  /// Call finishUpdate() after pieces were written.
   [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
-  /// Call it after pieces were written: the ops use the new weights from then on.
-  void takeOver() { fillOwnWeights(); }
 
   /// Call it after the last backward: then the sum of gradients() over the holders of a region is its gradient. What all shards
   /// of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of them.
   void collectGradients();
-  /// Sum of the squared gradients of the slices whose first holder is this rank: over all ranks every element counts once.
+  /// Sum of the squared gradients of the parts that this rank counts: over all ranks every element counts once.
   [[nodiscard]] double sumOfOwnSquares() const;
-  /// Decays tensors of two dimensions only, then sets the gradients to zero for the next iteration.
+  /// Updates the parts of this rank; decays tensors of two dimensions only. Then come the values of other ranks, if there are
+  /// any, and finishUpdate().
   void update(AdamWStep settings);
+  /// Sets the gradients to zero for the next iteration and fills the weights that have memory of their own.
+  void finishUpdate();
+
+  /// Of a slice, what this rank updates: neighbours in the flat buffers and in those of the moments.
+  struct Part {
+    std::size_t slice = 0;
+    std::int64_t offset = 0, elements = 0;  // in the flat buffers
+    std::int64_t momentOffset = 0;
+    bool counts = false;  // in the norm of the gradient
+  };
+  [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+  [[nodiscard]] const at::Tensor& firstMoments() const { return firstMoments_; }
+  [[nodiscard]] const at::Tensor& secondMoments() const { return secondMoments_; }
+
+  /// Memory of all of this.
+  struct Size {
+    std::int64_t weights = 0, gradients = 0, moments = 0;  // bytes; with the weights and gradients that lie apart
+  };
+  [[nodiscard]] Size size() const;
 
  private:
   struct Weight {
@@ -72,11 +94,10 @@ class Parameters {
     at::Tensor ownValues, ownGradients;  // split dimension first; only if the slices lie apart
   };
   Weight makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices);
-  void fillOwnWeights();
-
   const BlockMap& map_;
   bool isFirstShard_;
   std::vector<TensorSlice> slices_;
+  std::vector<Part> parts_;
   std::unordered_map<std::string, Weight> weights_;
   at::Tensor values_, gradients_, firstMoments_, secondMoments_;
 };

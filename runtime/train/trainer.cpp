@@ -8,8 +8,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/device/memory_meter.h"
 #include "runtime/job/process.h"
 #include "runtime/train/checkpointing.h"
+#include "runtime/train/holder_sync.h"
 #include "runtime/train/pipeline_runner.h"
 
 namespace evenkeel {
@@ -45,9 +47,9 @@ class Trainer {
         events_(events),
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
         map_(blockMap(job.plan)),
-        regions_(syncRegions(map_, comm.rank())),
+        sync_(map_, job.plan.training, comm),
         group_(groupOf(job.plan, place_, comm)),
-        parameters_(map_, comm.rank(), place_.shard, job.run.seed),
+        parameters_(parametersOf()),
         clock_(deviceType().speed),
         model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
         runner_(job.plan, place_, model_, samples, comm, clock_),
@@ -58,9 +60,7 @@ class Trainer {
 
   /// Connects the holder sets of this rank's blocks, all ranks in the same order, then its tp group.
   Result<void> connect() {
-    for (const SyncRegion& region : regions_) {
-      if (auto joined = comm_.join(map_.holderSets[region.holderSet]); !joined) return joined;
-    }
+    if (auto joined = sync_.connect(); !joined) return joined;
     return group_.size() > 1 ? comm_.join(group_.sortedRanks()) : Result<void>();
   }
 
@@ -95,6 +95,10 @@ class Trainer {
                           .gradientScale = clipScale(run.gradientClip, *norm),
                           .step = step + 1});
     });
+    const auto gatherStart = SteadyClock::now();
+    if (auto done = sync_.gatherValues(parameters_.values()); !done) return done;
+    times.sync += secondsSince(gatherStart);
+    clock_.run([&] { parameters_.finishUpdate(); });
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
     report(step, loss, *norm, rate, times);
@@ -106,7 +110,18 @@ class Trainer {
  private:
   const Stage& stage() const { return job_.plan.pipelines[place_.pipeline].stages[place_.stage]; }
   const DeviceType& deviceType() const { return job_.plan.cluster.typeOf(stage().devices.front()); }
+  Parameters parametersOf() const {
+    const std::uint64_t seed = job_.run.seed;
+    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, sync_.updated())
+                             : Parameters(map_, comm_.rank(), place_.shard, seed);
+  }
   std::int64_t tokens() const { return job_.plan.training.globalBatch * job_.plan.training.sequenceLength; }
+
+  /// What this rank holds from step to step.
+  Json stateBytes() const {
+    const Parameters::Size size = parameters_.size();
+    return {{"weights", size.weights}, {"gradients", size.gradients}, {"optimizer", size.moments}, {"sync", sync_.cost().held}};
+  }
 
   Result<double> sumOverRanks(double own) {
     const at::Tensor sum = at::full({1}, own, at::kDouble);
@@ -117,10 +132,7 @@ class Trainer {
   /// Sums the gradients of every holder set; returns the norm of the whole model's gradient.
   Result<double> syncGradients() {
     parameters_.collectGradients();
-    for (const SyncRegion& region : regions_) {
-      const at::Tensor part = parameters_.gradients().narrow(0, region.offset, region.elements);
-      if (auto done = comm_.allReduceSum(part, map_.holderSets[region.holderSet]); !done) return done.error();
-    }
+    if (auto done = sync_.sumGradients(parameters_.gradients()); !done) return done.error();
     const auto squares = sumOverRanks(parameters_.sumOfOwnSquares());
     if (!squares) return squares.error();
     return std::sqrt(*squares);
@@ -145,6 +157,10 @@ class Trainer {
                            {"sync_ms", milliseconds(times.sync)},
                            {"optimizer_ms", milliseconds(times.optimizer)},
                            {"peak_bytes", peakResident().value},
+                           {"tensor_bytes", peakTensorBytes().value},
+                           {"state_bytes", stateBytes()},
+                           {"sync_calls", sync_.cost().calls},
+                           {"sync_bytes", sync_.cost().bytes},
                            {"grad_norm", norm},
                            {"learning_rate", rate}});
   }
@@ -154,7 +170,7 @@ class Trainer {
   EventWriter& events_;
   RankPlace place_;
   BlockMap map_;
-  std::vector<SyncRegion> regions_;
+  HolderSync sync_;
   TensorParallel group_;
   Parameters parameters_;
   ComputeClock clock_;

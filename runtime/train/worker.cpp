@@ -12,6 +12,7 @@
 #include "core/base/sha256.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/gloo_comm.h"
+#include "runtime/device/memory_meter.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
 #include "runtime/train/trainer.h"
@@ -36,6 +37,7 @@ class Worker {
     if (!samples) return samples.error();
     useOneThread();
     keepFreedMemory();
+    meterTensors();
     warnIfSlow();
 
     auto rendezvous = Rendezvous::connect(

@@ -42,7 +42,7 @@ Run runWith(const std::filesystem::path& directory) {
 TEST(Resume, UnderAnotherRandomPlanTrainsTheSameCurve) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(sweep(6, 40)); ++seed) {
     const TemporaryDirectory folder;
-    const Run run = runWith(folder.path());
+    const auto run = runWith(folder.path());
     const Plan before = randomPlan(seed, randomModel(seed), kBatch), after = randomPlan(seed + 1000, randomModel(seed), kBatch);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + toJson(before)["pipelines"].dump() + " then " + toJson(after)["pipelines"].dump());
     const WorldOutcome whole = trainInThreads(before, run, text());
@@ -63,7 +63,7 @@ TEST(Resume, UnderAnotherRandomPlanTrainsTheSameCurve) {
 
 TEST(Resume, OfAFolderTakesTheNewestAndTheSamePlanGivesTheSameBits) {
   const TemporaryDirectory folder;
-  const Run run = runWith(folder.path());
+  const auto run = runWith(folder.path());
   const Plan plan = randomPlan(3, randomModel(3), kBatch);
   const WorldOutcome whole = trainInThreads(plan, run, text());
   ASSERT_THAT(whole.errors, Each(""));
@@ -76,7 +76,7 @@ TEST(Resume, OfAFolderTakesTheNewestAndTheSamePlanGivesTheSameBits) {
 
 TEST(Resume, SaysWhatIsNotAsItWas) {
   const TemporaryDirectory folder;
-  Run run = runWith(folder.path());
+  auto run = runWith(folder.path());
   const Plan plan = planOfOneDevice(randomPlan(1, randomModel(1), kBatch));
   ASSERT_THAT(trainInThreads(plan, run, text()).errors, Each(""));
   EXPECT_THAT(trainInThreads(plan, run, text(), folder.path().string()).errors[0], HasSubstr("is of step 8, and the run is to end at step 8"));
@@ -93,7 +93,7 @@ TEST(Resume, SaysWhatIsNotAsItWas) {
 
 // A full disk costs a checkpoint, not the run.
 TEST(Checkpointing, ThatFailsWarnsAndTrainsOn) {
-  Run run = runWith("/proc/evenkeel");
+  auto run = runWith("/proc/evenkeel");
   const WorldOutcome outcome = trainInThreads(planOfOneDevice(randomPlan(1, randomModel(1), kBatch)), run, text());
   EXPECT_THAT(outcome.errors, Each(""));
   EXPECT_EQ(outcome.ofSteps(0, "loss").size(), static_cast<std::size_t>(kSteps));

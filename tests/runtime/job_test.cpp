@@ -65,10 +65,11 @@ TEST(Job, RefusesPlansThatLoseLayersOrSamples) {
 
 TEST(Job, RefusesWhatThisRuntimeCannotExecute) {
   Json json = example();
-  json["plan"]["training"]["zero_stage"] = 1;
-  EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("no ZeRO-1 yet"));
+  json["plan"]["training"]["zero_stage"] = 2;
+  EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("no ZeRO-2 yet"));
   json = example();
   json["plan"]["model"]["position"] = "rotary";
+  json["plan"]["model"]["head_dim"] = 7;
   EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("rotary"));
 }
 

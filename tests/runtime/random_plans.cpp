@@ -97,6 +97,10 @@ Plan randomPlan(std::uint64_t seed, const Model& model, std::int64_t globalBatch
   plan.model = model;
   plan.training = resolveTraining({.globalBatch = globalBatch}, plan.cluster, model);
   plan.training.sequenceLength = 16;
+  plan.training.zeroStage = dice.between(0, 1);
+  plan.training.gradientSync = plan.training.zeroStage > 0
+                                   ? dice.oneOf<GradientSync>({GradientSync::Block, GradientSync::Tensor})
+                                   : dice.oneOf<GradientSync>({GradientSync::Block, GradientSync::Tensor, GradientSync::Device});
   std::vector<DeviceId> devices = plan.cluster.devices();
   dice.shuffle(devices);
   std::vector<int> batches = dice.split(static_cast<int>(globalBatch), dice.between(1, 3), 1);

@@ -72,7 +72,7 @@ TEST(Safetensors, SayWhatIsWrongWithAFile) {
 TEST(Safetensors, EndWithAFileOrAnErrorForEveryMutation) {
   const TemporaryDirectory folder;
   std::mt19937_64 random(11);
-  for (int round = 0; round < 2'000; ++round) {
+  for (int round = 0; round < 300; ++round) {
     std::string bytes = example();
     for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<char>(random() % 256);
     const auto file = SafetensorsFile::open(folder.file("x.safetensors", bytes));

@@ -30,7 +30,7 @@ struct Message {
 struct Meeting {
   std::vector<at::Tensor> tensors;  // by place in the set
   std::size_t arrived = 0;
-  std::uint64_t round = 0;
+  bool isDone = false;
 };
 
 }  // namespace
@@ -42,7 +42,7 @@ struct ThreadWorld::Shared {
   std::condition_variable changed;
   using Line = std::tuple<int, int, int>;  // from, to, tag
   std::map<Line, std::deque<std::shared_ptr<Message>>> sends, receives;
-  std::map<std::vector<int>, Meeting> meetings;
+  std::map<std::vector<int>, std::deque<std::shared_ptr<Meeting>>> meetings;  // those that somebody has not come to
 
   void match(const Line& line) {
     auto& from = sends[line];
@@ -56,12 +56,6 @@ struct ThreadWorld::Shared {
       to.pop_front();
     }
     changed.notify_all();
-  }
-
-  template <class Condition>
-  Result<void> await(std::unique_lock<std::mutex>& lock, const char* what, const Condition& condition) {
-    if (changed.wait_for(lock, kPatience, condition)) return {};
-    return unreachable("a peer", std::string("did not come: ") + what);
   }
 };
 
@@ -82,27 +76,29 @@ class ThreadComm final : public Comm {
   }
 
   Result<void> join(const std::vector<int>& ranks) override {
-    return meet(at::empty({0}), ranks, "join", [](const at::Tensor&, const at::Tensor&) {});
+    return meet(at::empty({0}), ranks, [](const at::Tensor&, const at::Tensor&) {})->wait();
   }
-  Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
-    return meet(tensor, ranks, "sum", [](at::Tensor sum, const at::Tensor& next) { sum.add_(next); });
+  std::unique_ptr<Transfer> startAllReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
+    return meet(tensor, ranks, [](const at::Tensor& sum, const at::Tensor& next) { sum.add_(next); });
   }
   Result<void> allReduceMax(const at::Tensor& tensor, const std::vector<int>& ranks) override {
-    return meet(tensor, ranks, "largest",
-                [](const at::Tensor& most, const at::Tensor& next) { most.copy_(at::maximum(most, next)); });
+    return meet(tensor, ranks, [](const at::Tensor& most, const at::Tensor& next) { most.copy_(at::maximum(most, next)); })
+        ->wait();
   }
 
  private:
+  template <class Awaited>
   class ThreadTransfer final : public Transfer {
    public:
-    ThreadTransfer(ThreadComm& comm, std::shared_ptr<Message> message) : comm_(comm), message_(std::move(message)) {}
+    ThreadTransfer(ThreadComm& comm, std::shared_ptr<Awaited> awaited) : comm_(comm), awaited_(std::move(awaited)) {}
     Result<void> wait() override {
-      return comm_.shared_.await(comm_.turn_, "transfer", [&] { return message_->isDone; });
+      if (comm_.shared_.changed.wait_for(comm_.turn_, kPatience, [&] { return awaited_->isDone; })) return {};
+      return unreachable("a peer", "did not come");
     }
 
    private:
     ThreadComm& comm_;
-    std::shared_ptr<Message> message_;
+    std::shared_ptr<Awaited> awaited_;
   };
 
   template <class Queues>
@@ -111,29 +107,31 @@ class ThreadComm final : public Comm {
     auto message = std::make_shared<Message>(Message{tensor});
     queues[line].push_back(message);
     shared_.match(line);
-    return std::make_unique<ThreadTransfer>(*this, std::move(message));
+    return std::make_unique<ThreadTransfer<Message>>(*this, std::move(message));
   }
 
   template <class Add>
-  Result<void> meet(const at::Tensor& tensor, const std::vector<int>& ranks, const char* what, const Add& add) {
+  std::unique_ptr<Transfer> meet(const at::Tensor& tensor, const std::vector<int>& ranks, const Add& add) {
     EXPECT_TRUE(tensor.is_contiguous() && std::ranges::is_sorted(ranks));
     const at::NoGradGuard noGrad;
-    Meeting& meeting = shared_.meetings[ranks];
-    meeting.tensors.resize(ranks.size());
     const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank_) - ranks.begin());
-    meeting.tensors.at(place) = tensor;
-    const std::uint64_t round = meeting.round;
-    if (++meeting.arrived < ranks.size()) return shared_.await(turn_, what, [&] { return meeting.round != round; });
-    const at::Tensor total = meeting.tensors[0].clone();
-    for (std::size_t i = 1; i < ranks.size(); ++i) {
-      EXPECT_TRUE(meeting.tensors[i].sizes().equals(total.sizes()) && meeting.tensors[i].dtype() == total.dtype());
-      add(total, meeting.tensors[i]);
+    auto& open = shared_.meetings[ranks];
+    auto own = std::ranges::find_if(open, [&](const auto& meeting) { return !meeting->tensors[place].defined(); });
+    if (own == open.end()) own = open.insert(own, std::make_shared<Meeting>(Meeting{std::vector<at::Tensor>(ranks.size())}));
+    const std::shared_ptr<Meeting> meeting = *own;
+    meeting->tensors[place] = tensor;
+    if (++meeting->arrived == ranks.size()) {
+      const at::Tensor total = meeting->tensors[0].clone();
+      for (std::size_t i = 1; i < ranks.size(); ++i) {
+        EXPECT_TRUE(meeting->tensors[i].sizes().equals(total.sizes()) && meeting->tensors[i].dtype() == total.dtype());
+        add(total, meeting->tensors[i]);
+      }
+      for (const at::Tensor& one : meeting->tensors) one.copy_(total);
+      meeting->isDone = true;
+      open.erase(own);
+      shared_.changed.notify_all();
     }
-    for (const at::Tensor& one : meeting.tensors) one.copy_(total);
-    meeting.arrived = 0;
-    ++meeting.round;
-    shared_.changed.notify_all();
-    return {};
+    return std::make_unique<ThreadTransfer<Meeting>>(*this, meeting);
   }
 
   Shared& shared_;
