@@ -56,6 +56,7 @@ void addCheck(CLI::App& app, Outcome& outcome);
 void addEvaluate(CLI::App& app, Outcome& outcome);
 void addSimulate(CLI::App& app, Outcome& outcome);
 void addImport(CLI::App& app, Outcome& outcome);
+void addExport(CLI::App& app, Outcome& outcome);
 void addDiscover(CLI::App& app, Outcome& outcome);
 void addLaunch(CLI::App& app, Outcome& outcome);
 void addRuns(CLI::App& app, Outcome& outcome);

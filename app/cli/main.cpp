@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   addEvaluate(app, outcome);
   addSimulate(app, outcome);
   addImport(app, outcome);
+  addExport(app, outcome);
   addDiscover(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);
