@@ -35,7 +35,8 @@ std::vector<std::string> objections(const Plan& plan) {
     const auto splitsLayer = [&](int unit) { return unit > 0 && unit < plan.model.unitCount() - 1 && plan.model.unitKind(unit) == UnitKind::Mlp; };
     if (splitsLayer(stage.units.first)) reasons.push_back(fmt::format("{} begins in the middle of a layer", place));
     for (const Recompute& recompute : stage.recompute) {
-      if (recompute.units != stage.units) {
+      const bool coversAll = recompute.units.first <= std::max(stage.units.first, 1) && recompute.units.last >= std::min(stage.units.last, plan.model.unitCount() - 1);
+      if (!coversAll) {
         reasons.push_back(fmt::format("{} recomputes in some of its layers only", place));
         break;
       }
@@ -101,9 +102,16 @@ Result<std::vector<std::string>> megatronArguments(const Plan& plan) {
   if (training.sequenceParallel) words.emplace_back("--sequence-parallel");
   if (training.attention == AttentionKernel::Fused) words.emplace_back("--use-flash-attn");
   if (training.zeroStage >= 1) words.emplace_back("--use-distributed-optimizer");
-  const bool recomputes = std::ranges::any_of(pipeline.stages, [](const Stage& stage) { return !stage.recompute.empty(); });
-  if (recomputes) {  // Megatron-LM knows two sets of ops; the larger one always fits where ours does
-    add("--recompute-granularity", "full");
+  // Megatron-LM knows two sets of ops, the core of attention and whole layers: the smallest that saves what ours saves.
+  bool recomputes = false, isSelective = true;
+  for (const Stage& stage : pipeline.stages) {
+    for (const Recompute& recompute : stage.recompute) {
+      recomputes = true;
+      isSelective = isSelective && std::ranges::all_of(recompute.ops, [](Op op) { return op == Op::Score || op == Op::Softmax || op == Op::AttentionDropout || op == Op::Context; });
+    }
+  }
+  if (recomputes) add("--recompute-granularity", isSelective ? "selective" : "full");
+  if (recomputes && !isSelective) {
     add("--recompute-method", "uniform");
     add("--recompute-num-layers", 1);
   }
