@@ -24,14 +24,15 @@ double median(std::vector<double> values) {
 void measure(const Plan& plan, const Parameters& parameters, int unit, std::int64_t batch) {
   const Model& model = plan.model;
   const std::int64_t sequence = plan.training.sequenceLength;
-  const StageModel stage(model, {unit, unit + 1}, parameters);
+  const TensorParallel oneShard;
+  const StageModel stage(model, Stage{.units = {unit, unit + 1}}, parameters, oneShard);
   const at::Tensor tokens_BS = at::randint(std::min<std::int64_t>(model.vocab, 256), {batch, sequence}, at::kLong);
   std::vector<double> forward, backward;
   for (int repeat = 0; repeat < 25; ++repeat) {
     const bool isFirst = unit == 0;
     const at::Tensor input = isFirst ? tokens_BS : at::randn({batch, sequence, model.hidden}).requires_grad_();
     const Seconds start = threadCpuTime();
-    const at::Tensor output = stage.forward(input, tokens_BS);
+    const at::Tensor output = stage.forward(input, {.targets_BS = tokens_BS});
     const Seconds middle = threadCpuTime();
     const at::Tensor gradient = output.dim() == 0 ? at::ones({}, at::kDouble) : at::randn(output.sizes());
     const Seconds before = threadCpuTime();
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
   plan.training.sequenceLength = argc > 2 ? std::stoll(argv[2]) : plan.model.context;
   plan.training.globalBatch = 1;
   plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
-  const Parameters parameters(blockMap(plan), 0, 1);
+  const Parameters parameters(blockMap(plan), 0, 0, 1);
   fmt::print("{}, sequence {}, sgemm {:.0f} GFLOP/s\n", plan.model.name, plan.training.sequenceLength, measureGemmGflops());
   for (const int unit : {0, 1, 2, plan.model.unitCount() - 1}) {
     for (const std::int64_t batch : {1, 2, 4, 8}) measure(plan, parameters, unit, batch);
