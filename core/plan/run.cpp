@@ -75,7 +75,14 @@ Run readRun(JsonReader& reader) {
   run.gradientClip = reader.number("gradient_clip", {0.0, 1e9}, 0.0);
   run.dropout = reader.number("dropout", {0.0, 0.99}, 0.0);
   refuseUnlessZero(reader, "evaluate_every");
-  refuse(reader, "checkpoint");
+  if (reader.has("checkpoint")) {
+    JsonReader checkpoint = reader.object("checkpoint");
+    run.checkpoint.every = checkpoint.integer("every", {0, kSteps.most}, 0);
+    run.checkpoint.keep = static_cast<int>(checkpoint.integer("keep", {1, 1'000'000}, run.checkpoint.keep));
+    run.checkpoint.directory = checkpoint.text("directory", "");
+    if (!run.checkpoint.directory.empty() && !run.checkpoint.directory.starts_with('/')) checkpoint.fail("directory", "is no absolute path");
+    (void)checkpoint.rest();
+  }
   refuse(reader, "environment");
   refuse(reader, "end_command");
   refuse(reader, "tokens");
@@ -98,6 +105,11 @@ Json toJson(const Run& run) {
   json["gradient_clip"] = run.gradientClip;
   json["dropout"] = run.dropout;
   json["seed"] = run.seed;
+  if (run.checkpoint.every > 0) {
+    json["checkpoint"]["every"] = run.checkpoint.every;
+    json["checkpoint"]["keep"] = run.checkpoint.keep;
+    if (!run.checkpoint.directory.empty()) json["checkpoint"]["directory"] = run.checkpoint.directory;
+  }
   json["data"]["train"] = run.train;
   json["data"]["tokenizer"] = "bytes";
   json["on_failure"] = "stop";

@@ -26,6 +26,12 @@ struct Run {
   double gradientClip = 0;   // longest gradient of the whole model (its norm); 0: as long as it is
   double dropout = 0;        // probability, after attention's softmax and before each residual addition
   std::uint64_t seed = 1;
+  struct Checkpoint {
+    std::int64_t every = 0;  // steps; 0: none. With any, the last step is saved too
+    int keep = 3;            // the newest ones
+    std::string directory;   // absolute, on the machine of rank 0; empty: in the run's directory there
+    bool operator==(const Checkpoint&) const = default;
+  } checkpoint;
   std::vector<std::string> train;  // text files or folders, as the person named them
   Json extra;
   bool operator==(const Run&) const = default;
@@ -33,7 +39,7 @@ struct Run {
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (evaluation, checkpoints, environment, on_failure other than stop)
+/// Fields that the runtime does not have yet (evaluation, environment, on_failure other than stop)
 /// are refused as "not yet" unless they are switched off.
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);

@@ -64,6 +64,7 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
   JsonReader data = reader.object("data");
   job.trainFile = data.text("train");
   job.trainSha256 = data.text("sha256", "");
+  job.resume = reader.text("resume", "");
   if (reader.has("timeouts")) {
     JsonReader timeouts = reader.object("timeouts");
     job.peerTimeout.value = timeouts.number("peer_s", kTimeout, job.peerTimeout.value);
@@ -82,7 +83,9 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
 Result<Job> loadJob(const std::filesystem::path& file) {
   auto json = readJsonFile(file);
   if (!json) return json.error();
-  return parseJob(*json, file.string());
+  auto job = parseJob(*json, file.string());
+  if (job) job->folder = file.parent_path();
+  return job;
 }
 
 std::optional<std::string> processVariable(const std::string& name) {

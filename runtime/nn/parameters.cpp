@@ -119,6 +119,22 @@ at::Tensor Parameters::weight(const std::string& name) const {
   return known == weights_.end() ? at::Tensor() : known->second.tensor;
 }
 
+std::vector<StatePiece> Parameters::pieces(ModelState state) const {
+  std::vector<StatePiece> pieces;
+  const auto firstOf = [](const TensorSlice& slice) { return slice.range.first * (slice.elements / slice.range.size()); };
+  if (state == ModelState::Weights) {
+    for (const TensorSlice& slice : slices_)
+      pieces.push_back({slice.tensor, firstOf(slice), values_.narrow(0, slice.offset, slice.elements), slice.isFirstHolder});
+    return pieces;
+  }
+  const at::Tensor& moments = state == ModelState::FirstMoments ? firstMoments_ : secondMoments_;
+  for (const Part& part : parts_) {
+    const TensorSlice& slice = slices_[part.slice];
+    pieces.push_back({slice.tensor, firstOf(slice) + part.offset - slice.offset, moments.narrow(0, part.momentOffset, part.elements), part.counts});
+  }
+  return pieces;
+}
+
 void Parameters::collectGradients(FlatRange range) {
   for (std::size_t s = 0; s < slices_.size(); ++s) {
     const TensorSlice& slice = slices_[s];

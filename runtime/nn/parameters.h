@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plan/block_map.h"
+#include "runtime/checkpoint/model_state.h"
 #include "runtime/comm/ring.h"
 #include "runtime/optim/adamw.h"
 
@@ -24,6 +25,15 @@ struct TensorSlice {
   bool decays = false;         // it has two dimensions
   bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it: every element of the model once
   bool operator==(const TensorSlice&) const = default;
+};
+
+/// A part of one state that a rank holds: neighbours of a tensor from element `first`, the split dimension outside. A view: what is written
+/// there is the state.
+struct StatePiece {
+  std::size_t tensor = 0;  // index into BlockMap::tensors
+  std::int64_t first = 0;
+  at::Tensor values;           // one dimension, fp32
+  bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it
 };
 
 /// The parameters of one rank with their gradients and moments, each in one flat fp32 buffer in the order of the block map, so
@@ -46,6 +56,10 @@ class Parameters {
   /// The whole flat buffer of gradients; a region of it is what a collective sums.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
   [[nodiscard]] const at::Tensor& values() const { return values_; }
+
+  /// All that this rank holds of a state, in the order of its slices: over the first holders of all ranks every element stands once.
+  /// Call finishUpdate() after pieces were written.
+  [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
 
   /// Call it once for every range, after the last backward through its weights: then the sum of gradients() over its holders is
   /// its gradient. What all shards of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of

@@ -11,6 +11,7 @@
 
 #include "runtime/device/memory_meter.h"
 #include "runtime/job/process.h"
+#include "runtime/train/checkpointing.h"
 #include "runtime/train/holder_sync.h"
 #include "runtime/train/pipeline_runner.h"
 
@@ -54,6 +55,7 @@ class Trainer {
         clock_(deviceType().speed),
         model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
         runner_(job.plan, place_, model_, samples, comm, clock_),
+        checkpointing_(job, map_, parameters_, comm, events),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
   }
@@ -105,6 +107,8 @@ class Trainer {
     report(step, loss, *norm, rate, times);
     return {};
   }
+
+  Checkpointing& checkpointing() { return checkpointing_; }
 
  private:
   struct Overlapped {
@@ -223,6 +227,7 @@ class Trainer {
   ComputeClock clock_;
   StageModel model_;
   PipelineRunner runner_;
+  Checkpointing checkpointing_;
   std::vector<int> everyone_;
 };
 
@@ -232,10 +237,15 @@ Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, Event
                    std::atomic<std::int64_t>& lastStep) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
-  for (lastStep = 0; lastStep < job.run.steps; ++lastStep) {
+  const auto begun = trainer.checkpointing().begin();
+  if (!begun) return begun.error();
+  lastStep = *begun;
+  while (lastStep < job.run.steps) {
     if (auto done = trainer.step(lastStep.load()); !done) return done;
+    ++lastStep;
+    if (auto saved = trainer.checkpointing().afterStep(lastStep.load()); !saved) return saved;
   }
-  return {};
+  return trainer.checkpointing().finish();
 }
 
 }  // namespace evenkeel

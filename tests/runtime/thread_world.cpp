@@ -151,11 +151,13 @@ std::vector<double> WorldOutcome::ofSteps(int rank, const std::string& field) co
   return numbers;
 }
 
-WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text) {
+WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume) {
   const TemporaryDirectory folder;
   Job job;
   job.plan = plan;
   job.run = run;
+  job.resume = resume;
+  job.folder = folder.path();
   job.trainFile = folder.path() / "text";
   EXPECT_TRUE(writeFileAtomically(job.trainFile, text));
   const auto samples = ByteSamples::open(
@@ -166,6 +168,7 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
   WorldOutcome outcome;
   outcome.errors.resize(ranks);
   outcome.stepsOf.resize(ranks);
+  std::mutex mutex;  // of what all ranks add to
   std::vector<std::jthread> threads;
   for (std::size_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
@@ -181,6 +184,9 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
       for (std::size_t count = 0; (count = std::fread(bytes, 1, sizeof bytes, file.get())) > 0;) lines.append(bytes, count);
       for (std::size_t begin = 0, end = 0; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1) {
         Json event = Json::parse(lines.substr(begin, end - begin));
+        const std::lock_guard lock(mutex);
+        if (event.at("event") == "warning") outcome.warnings.push_back(event.at("text"));
+        if (event.at("event") == "checkpoint") outcome.checkpoints.push_back(event.at("path"));
         if (event.at("event") == "step") outcome.stepsOf[r].push_back(std::move(event));
       }
     });

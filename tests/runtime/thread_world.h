@@ -29,10 +29,12 @@ class ThreadWorld {
 struct WorldOutcome {
   std::vector<std::string> errors;         // by rank; empty: it has finished
   std::vector<std::vector<Json>> stepsOf;  // by rank
+  std::vector<std::string> warnings;       // of all ranks
+  std::vector<std::string> checkpoints;    // folders, in the order in which they were done
   [[nodiscard]] std::vector<double> ofSteps(int rank, const std::string& field) const;
 };
 
-/// Trains `plan` on `text`, each rank in a thread of its own.
-[[nodiscard]] WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text);
+/// Trains `plan` on `text`, each rank in a thread of its own, from the beginning or from a checkpoint.
+[[nodiscard]] WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume = {});
 
 }  // namespace evenkeel

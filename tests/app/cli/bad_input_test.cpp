@@ -140,7 +140,8 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
     {{"launch", plan, "--local", "--data", text, "--steps", "0"}, 2, "/steps"},
     {{"launch", plan, "--local", "--data", text, "--run", badRun}, 2, "run.json /steps: is -1"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--rehearse"}, 2, "not there yet"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--resume", "x"}, 2, "not there yet"},
+    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "resume"}, 2, "add --checkpoint-every"},
+    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--checkpoint-every", "-1"}, 2, "/checkpoint/every"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "replan"}, 2, "not there yet"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--learning-rate", "-1"}, 2, "/learning_rate/peak"},
   });
