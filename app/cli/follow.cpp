@@ -83,6 +83,7 @@ void JobProgress::onStep(const StepRecord& step) {
 
 void JobProgress::onLog(const std::string& node, int rank, const std::string& level, const std::string& text) {
   if (level == "warning") line(fmt::format("warning from {}: {}", rank < 0 ? node : fmt::format("rank {} on {}", rank, node), text), true);
+  else line(text, true);
 }
 
 void JobProgress::onConnection(const std::string& node, const std::string& text) {

@@ -117,8 +117,8 @@ TEST_F(Loop, AKilledWorkerEndsTheRunAndIsNamed) {
 // A node dies; the run goes on from its last checkpoint, and the curve is the one that it would have been.
 TEST_F(Loop, AKilledWorkerIsResumedFromTheLastCheckpoint) {
   plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
-  const Json whole = cli_.run(launch("14")).json();
-  Program follower(cli_.command(launch("14", {"--checkpoint-every", "4", "--on-failure", "resume"})), cli_.variables(), cli_.folder().path());
+  const Json whole = cli_.run(launch("40")).json();
+  Program follower(cli_.command(launch("40", {"--checkpoint-every", "4", "--on-failure", "resume"})), cli_.variables(), cli_.folder().path());
   ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("checkpoint of step 4") != std::string::npos; })) << follower.soFar().err;
   if (const auto victim = workerOfRank(cli_.folder().path().string(), 1)) ::kill(*victim, SIGKILL);
   const ProgramResult result = follower.finish(std::chrono::seconds(60));
