@@ -47,7 +47,7 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
 }
 
 Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated)
-    : map_(map), isFirstShard_(shard == 0) {
+    : isFirstShard_(shard == 0) {
   std::int64_t total = 0;
   std::map<std::size_t, std::vector<std::size_t>> slicesOf;  // by tensor
   for (const auto& [index, offset] : heldBlocks(map, rank)) {
@@ -57,9 +57,12 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
                        .range = block.range,
                        .offset = offset,
                        .elements = block.elements,
+                       .isSplit = map.tensors[block.tensor].split != TpSplit::None,
+                       .decays = map.tensors[block.tensor].shape.size() == 2,
                        .isFirstHolder = map.holderSets[block.holderSet].front() == rank});
     total += block.elements;
   }
+  ownGradients_.resize(slices_.size());
   std::int64_t moments = 0;
   for (const FlatRange& range : updated) {
     for (std::size_t s = 0; s < slices_.size(); ++s) {
@@ -99,6 +102,11 @@ Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<
   if (!areNeighbours) {
     weight.ownValues = at::empty({elements}, at::kFloat);
     weight.ownGradients = at::zeros({elements}, at::kFloat);
+    std::int64_t next = 0;
+    for (const std::size_t s : slices) {
+      ownGradients_[s] = weight.ownGradients.narrow(0, next, slices_[s].elements);
+      next += slices_[s].elements;
+    }
   }
   weight.tensor = shaped(areNeighbours ? values_.narrow(0, offset, elements) : weight.ownValues).detach().requires_grad_();
   weight.tensor.mutable_grad() = shaped(areNeighbours ? gradients_.narrow(0, offset, elements) : weight.ownGradients);
@@ -127,18 +135,13 @@ std::vector<StatePiece> Parameters::pieces(ModelState state) const {
   return pieces;
 }
 
-void Parameters::collectGradients() {
-  for (const auto& [name, weight] : weights_) {
-    if (!weight.ownGradients.defined()) continue;
-    const float* from = weight.ownGradients.data_ptr<float>();
-    for (const std::size_t s : weight.slices) {
-      std::copy_n(from, slices_[s].elements, part(gradients_, slices_[s]).data());
-      from += slices_[s].elements;
-    }
-  }
-  if (isFirstShard_) return;
-  for (const TensorSlice& slice : slices_) {
-    if (map_.tensors[slice.tensor].split == TpSplit::None) std::ranges::fill(part(gradients_, slice), 0.0F);
+void Parameters::collectGradients(FlatRange range) {
+  for (std::size_t s = 0; s < slices_.size(); ++s) {
+    const TensorSlice& slice = slices_[s];
+    if (slice.offset < range.first || slice.offset >= range.last) continue;
+    const std::span<float> gradient = part(gradients_, slice);
+    if (!isFirstShard_ && !slice.isSplit) std::ranges::fill(gradient, 0.0F);
+    else if (ownGradients_[s].defined()) std::ranges::copy(part(ownGradients_[s], 0, slice.elements), gradient.begin());
   }
 }
 
@@ -163,7 +166,7 @@ double Parameters::sumOfOwnSquares() const {
 void Parameters::update(AdamWStep settings) {
   const double weightDecay = settings.weightDecay;
   for (const Part& own : parts_) {
-    settings.weightDecay = map_.tensors[slices_[own.slice].tensor].shape.size() == 2 ? weightDecay : 0.0;
+    settings.weightDecay = slices_[own.slice].decays ? weightDecay : 0.0;
     applyAdamW({.parameters = part(values_, own.offset, own.elements),
                 .gradients = part(gradients_, own.offset, own.elements),
                 .firstMoments = part(firstMoments_, own.momentOffset, own.elements),

@@ -21,6 +21,8 @@ struct TensorSlice {
   std::size_t tensor = 0;  // index into BlockMap::tensors
   SliceRange range;        // along the split dimension of the unsplit tensor
   std::int64_t offset = 0, elements = 0;
+  bool isSplit = false;        // tensor parallelism divides the tensor
+  bool decays = false;         // it has two dimensions
   bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it: every element of the model once
   bool operator==(const TensorSlice&) const = default;
 };
@@ -59,9 +61,10 @@ class Parameters {
   /// Call finishUpdate() after pieces were written.
   [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
 
-  /// Call it after the last backward: then the sum of gradients() over the holders of a region is its gradient. What all shards
-  /// of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of them.
-  void collectGradients();
+  /// Call it once for every range, after the last backward through its weights: then the sum of gradients() over its holders is
+  /// its gradient. What all shards of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of
+  /// them. A range begins and ends where slices do.
+  void collectGradients(FlatRange range);
   /// Sum of the squared gradients of the parts that this rank counts: over all ranks every element counts once.
   [[nodiscard]] double sumOfOwnSquares() const;
   /// Updates the parts of this rank; decays tensors of two dimensions only. Then come the values of other ranks, if there are
@@ -94,9 +97,9 @@ class Parameters {
     at::Tensor ownValues, ownGradients;  // split dimension first; only if the slices lie apart
   };
   Weight makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices);
-  const BlockMap& map_;
   bool isFirstShard_;
   std::vector<TensorSlice> slices_;
+  std::vector<at::Tensor> ownGradients_;  // by slice: of weights with memory of their own, else undefined
   std::vector<Part> parts_;
   std::unordered_map<std::string, Weight> weights_;
   at::Tensor values_, gradients_, firstMoments_, secondMoments_;

@@ -89,17 +89,24 @@ std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
 }  // namespace
 
 StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
-                       const Dropout& dropout) {
-  for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
-    for (Segment& segment : segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)))
-      segments_.push_back(std::move(segment));
-  }
+                       const Dropout& dropout)
+    : firstUnit_(stage.units.first) {
+  for (int unit = stage.units.first; unit < stage.units.last; ++unit)
+    units_.push_back(segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)));
 }
 
-at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch) const {
+at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch) const { return forward(input, batch, {}); }
+
+at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch, const UnitDone& onUnitDone) const {
   Slots slots;
   slots[Slot::Residual] = input;
-  for (const Segment& segment : segments_) run(segment, slots, batch);
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    // Autograd comes to the input of a unit when it is through with the unit: it adds to weights before it goes on.
+    if (onUnitDone && u > 0)
+      slots[Slot::Residual].register_hook(
+          [onUnitDone, unit = firstUnit_ + static_cast<int>(u)](const at::Tensor&) { onUnitDone(unit); });
+    for (const Segment& segment : units_[u]) run(segment, slots, batch);
+  }
   return slots.take(Slot::Residual);
 }
 

@@ -22,8 +22,14 @@ class StageModel {
   /// (one double) if the stage ends with the head. Throws CommFailure, as does the backward of what it returns.
   [[nodiscard]] at::Tensor forward(const at::Tensor& input, const Batch& batch) const;
 
+  /// As forward(); its backward calls `onUnitDone` with each unit but the stage's first, last one first, once the gradients of
+  /// all weights of it and of the units behind it are added.
+  using UnitDone = std::function<void(int unit)>;
+  [[nodiscard]] at::Tensor forward(const at::Tensor& input, const Batch& batch, const UnitDone& onUnitDone) const;
+
  private:
-  std::vector<Segment> segments_;
+  int firstUnit_;
+  std::vector<std::vector<Segment>> units_;
 };
 
 }  // namespace evenkeel

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace evenkeel {
 namespace {
@@ -37,7 +38,7 @@ std::vector<int> connectedWith(const BlockMap& map, int rank) {
 }  // namespace
 
 HolderSync::HolderSync(const BlockMap& map, const Training& training, Comm& comm)
-    : comm_(comm), isSharded_(training.zeroStage > 0) {
+    : comm_(comm), isSharded_(training.zeroStage > 0), isOnePerSet_(training.gradientSync == GradientSync::Block) {
   for (const HeldBlock& held : heldBlocks(map, comm.rank())) elements_ += map.blocks[held.block].elements;
   if (training.gradientSync == GradientSync::Device) groupByDevices(map);
   else groupByHolders(map, training.gradientSync == GradientSync::Tensor);
@@ -51,13 +52,13 @@ HolderSync::HolderSync(const BlockMap& map, const Training& training, Comm& comm
 void HolderSync::groupByHolders(const BlockMap& map, bool eachBlock) {
   if (!eachBlock) {
     for (const SyncRegion& region : syncRegions(map, comm_.rank()))
-      groups_.push_back({map.holderSets[region.holderSet], region.offset, region.elements});
+      groups_.push_back({map.holderSets[region.holderSet], region.offset, region.elements, {}});
     return;
   }
   for (const HeldBlock& held : heldBlocks(map, comm_.rank())) {
     const Block& block = map.blocks[held.block];
     const std::vector<int>& holders = map.holderSets[block.holderSet];
-    if (holders.size() > 1) groups_.push_back({holders, held.offset, block.elements});
+    if (holders.size() > 1) groups_.push_back({holders, held.offset, block.elements, {}});
   }
 }
 
@@ -76,7 +77,7 @@ void HolderSync::groupByDevices(const BlockMap& map) {
     total += block.elements;
   }
   padded_ = at::zeros({total}, at::kFloat);
-  groups_.push_back({ranks, 0, total});
+  groups_.push_back({ranks, 0, total, {}});
 }
 
 Result<void> HolderSync::connect() {
@@ -108,7 +109,27 @@ std::vector<FlatRange> HolderSync::updated() const {
   return ranges;
 }
 
-Result<void> HolderSync::sumGradients(const at::Tensor& flat) {
+std::vector<FlatRange> HolderSync::overlappable() const {
+  std::vector<FlatRange> ranges;
+  if (isSharded_ || !isOnePerSet_) return ranges;
+  for (const Group& group : groups_) ranges.push_back({group.offset, group.offset + group.elements});
+  return ranges;
+}
+
+void HolderSync::start(std::size_t index, const at::Tensor& flat) {
+  Group& group = groups_[index];
+  assert(!group.sum);
+  group.sum = comm_.startAllReduceSum(flat.narrow(0, group.offset, group.elements), group.ranks);
+}
+
+void HolderSync::startRest(const at::Tensor& flat) {
+  if (isSharded_ || padded_.defined()) return;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (!groups_[g].sum) start(g, flat);
+  }
+}
+
+Result<void> HolderSync::finish(const at::Tensor& flat) {
   if (isSharded_) {
     for (const Group& group : groups_) {
       if (auto done = reduceScatterSum(comm_, flat.narrow(0, group.offset, group.elements), group.ranks); !done) return done;
@@ -119,13 +140,10 @@ Result<void> HolderSync::sumGradients(const at::Tensor& flat) {
     padded_.zero_();
     for (const PaddedBlock& block : paddedBlocks_)
       padded_.narrow(0, block.paddedOffset, block.elements).copy_(flat.narrow(0, block.flatOffset, block.elements));
+    start(0, padded_);
   }
-  const at::Tensor& buffer = padded_.defined() ? padded_ : flat;
-  std::vector<std::unique_ptr<Transfer>> inFlight;
-  for (const Group& group : groups_)
-    inFlight.push_back(comm_.startAllReduceSum(buffer.narrow(0, group.offset, group.elements), group.ranks));
-  for (const auto& transfer : inFlight) {
-    if (auto done = transfer->wait(); !done) return done;
+  for (Group& group : groups_) {
+    if (auto done = std::exchange(group.sum, {})->wait(); !done) return done;
   }
   for (const PaddedBlock& block : paddedBlocks_)
     flat.narrow(0, block.flatOffset, block.elements).copy_(padded_.narrow(0, block.paddedOffset, block.elements));

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <vector>
 
 #include "core/plan/block_map.h"
@@ -36,8 +37,15 @@ class HolderSync {
   [[nodiscard]] std::vector<FlatRange> updated() const;
   [[nodiscard]] bool isSharded() const { return isSharded_; }
 
+  /// The parts of the flat buffer that one collective each sums. Those that may be started in any order, while others are not
+  /// final yet, can be overlapped with backward: one a holder set, no ZeRO, nothing padded. Else empty.
+  [[nodiscard]] std::vector<FlatRange> overlappable() const;
+  /// Starts the collective of overlappable()[index].
+  void start(std::size_t index, const at::Tensor& flat);
+  /// Starts what was not started yet. With ZeRO, or padded, there is nothing to start: finish() does it all.
+  void startRest(const at::Tensor& flat);
   /// In place: the sums, at least in updated().
-  [[nodiscard]] Result<void> sumGradients(const at::Tensor& flat);
+  [[nodiscard]] Result<void> finish(const at::Tensor& flat);
   /// With ZeRO: brings the updated values of the other holders here.
   [[nodiscard]] Result<void> gatherValues(const at::Tensor& flat);
 
@@ -47,6 +55,7 @@ class HolderSync {
   struct Group {
     std::vector<int> ranks;
     std::int64_t offset = 0, elements = 0;  // in the flat buffer, or in padded_
+    std::unique_ptr<Transfer> sum;          // started, not awaited yet
   };
   /// Where a block of the union of a connected set lies here.
   struct PaddedBlock {
@@ -57,7 +66,7 @@ class HolderSync {
   [[nodiscard]] FlatRange ownPart(const Group& group) const;
 
   Comm& comm_;
-  bool isSharded_ = false;
+  bool isSharded_ = false, isOnePerSet_ = false;
   std::int64_t elements_ = 0;
   std::vector<Group> groups_;
   at::Tensor padded_;  // device-wise only

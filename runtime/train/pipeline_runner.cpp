@@ -38,8 +38,9 @@ StageSide PipelineRunner::sideOf(std::size_t stage) const {
   return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
 }
 
-Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step) {
+Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, StageModel::UnitDone onUnitDone) {
   step_ = step;
+  onUnitDone_ = std::move(onUnitDone);
   outcome_ = {};
   if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
   if (!isLast()) postReceive(nextGradient_, 0, *next_, kGradientTag);
@@ -108,7 +109,9 @@ Result<void> PipelineRunner::forward(int microBatch) {
   return compute([&] {
     InFlight& own = inFlight_[microBatch];
     own.input = isFirst() ? windows.inputs_BS : std::exchange(activation_, {}).requires_grad_();
-    own.output = model_.forward(own.input, {.targets_BS = windows.targets_BS, .step = step_, .firstSample = range.first});
+    const Batch batch{.targets_BS = windows.targets_BS, .step = step_, .firstSample = range.first};
+    const bool isLastBatch = microBatch + 1 == microBatches_;
+    own.output = isLastBatch ? model_.forward(own.input, batch, onUnitDone_) : model_.forward(own.input, batch);
     if (isLast() && place_.shard == 0) outcome_.lossSum += own.output.item<double>();
   });
 }

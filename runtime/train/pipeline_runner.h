@@ -30,8 +30,9 @@ class PipelineRunner {
     double lossSum = 0;  // of this replica's tokens, told by its first shard; 0 where the stage has no head
     Seconds peerWait;    // for tensors of the neighbours, and for them to take ours
   };
-  /// One iteration; `step` is 0-based. Returns when all of its messages are delivered.
-  [[nodiscard]] Result<Outcome> run(std::int64_t step);
+  /// One iteration; `step` is 0-based. Returns when all of its messages are delivered. `onUnitDone`: as StageModel's, in the
+  /// backward of the last micro-batch.
+  [[nodiscard]] Result<Outcome> run(std::int64_t step, StageModel::UnitDone onUnitDone);
 
  private:
   struct InFlight {
@@ -78,6 +79,7 @@ class PipelineRunner {
   std::optional<StageSide> previous_, next_;
 
   std::int64_t step_ = 0;
+  StageModel::UnitDone onUnitDone_;
   Outcome outcome_;
   std::map<int, InFlight> inFlight_;  // without micro-batches of which this replica has no sample
   std::map<int, at::Tensor> gradientsToSend_;

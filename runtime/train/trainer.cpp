@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "runtime/device/memory_meter.h"
 #include "runtime/job/process.h"
@@ -35,7 +36,7 @@ struct StepTimes {
   Seconds compute;  // forwards and backwards, throttling included
   Seconds peer;     // waiting for tensors of the neighbouring stages
   Seconds bubble;   // idle otherwise until every rank was done with its forwards and backwards
-  Seconds sync;     // summing gradients, and their norm
+  Seconds sync;     // summing gradients, as far as nothing hid it, and their norm
   Seconds optimizer;
 };
 
@@ -50,6 +51,7 @@ class Trainer {
         sync_(map_, job.plan.training, comm),
         group_(groupOf(job.plan, place_, comm)),
         parameters_(parametersOf()),
+        overlapped_(overlappedRegions()),
         clock_(deviceType().speed),
         model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
         runner_(job.plan, place_, model_, samples, comm, clock_),
@@ -68,8 +70,9 @@ class Trainer {
   Result<void> step(std::int64_t step) {
     StepTimes times;
     const auto start = SteadyClock::now();
-    const auto outcome = runner_.run(step);
+    const auto outcome = runner_.run(step, [&](int unit) { startSync(unit); });
     if (!outcome) return outcome.error();
+    startRestOfSync();  // while the ranks wait for each other
     const auto lossSum = sumOverRanks(outcome->lossSum);
     if (!lossSum) return lossSum.error();
     times.compute = clock_.takeTotal();
@@ -79,7 +82,7 @@ class Trainer {
     if (auto finite = checkFinite("loss", loss, outcome->lossSum, step); !finite) return finite;
 
     const auto syncStart = SteadyClock::now();
-    const auto norm = syncGradients();
+    const auto norm = finishSync();
     if (!norm) return norm.error();
     times.sync = secondsSince(syncStart);
     if (auto finite = checkFinite("norm of the gradient", *norm, *norm, step); !finite) return finite;
@@ -108,6 +111,13 @@ class Trainer {
   Checkpointing& checkpointing() { return checkpointing_; }
 
  private:
+  struct Overlapped {
+    std::size_t index = 0;  // of HolderSync::overlappable()
+    FlatRange range;
+    int firstUnit = 0;
+    bool isStarted = false;
+  };
+
   const Stage& stage() const { return job_.plan.pipelines[place_.pipeline].stages[place_.stage]; }
   const DeviceType& deviceType() const { return job_.plan.cluster.typeOf(stage().devices.front()); }
   Parameters parametersOf() const {
@@ -129,10 +139,50 @@ class Trainer {
     return sum.item<double>();
   }
 
-  /// Sums the gradients of every holder set; returns the norm of the whole model's gradient.
-  Result<double> syncGradients() {
-    parameters_.collectGradients();
-    if (auto done = sync_.sumGradients(parameters_.gradients()); !done) return done.error();
+  /// Starts to sum what is final once the backward of `unit` is done: of every region, all other units are behind it.
+  void startSync(int unit) {
+    for (Overlapped& region : overlapped_) {
+      if (region.firstUnit == unit) startRegion(region);
+    }
+  }
+  void startRegion(Overlapped& region) {
+    parameters_.collectGradients(region.range);
+    sync_.start(region.index, parameters_.gradients());
+    region.isStarted = true;
+  }
+  void startRestOfSync() {
+    std::int64_t next = 0;  // what lies between the overlapped regions
+    for (Overlapped& region : overlapped_) {
+      parameters_.collectGradients({next, region.range.first});
+      next = region.range.last;
+      if (!region.isStarted) startRegion(region);
+      region.isStarted = false;
+    }
+    parameters_.collectGradients({next, parameters_.gradients().numel()});
+    sync_.startRest(parameters_.gradients());
+  }
+
+  /// For each region that can be summed while backward goes on: the first unit of this stage that adds to it.
+  std::vector<Overlapped> overlappedRegions() const {
+    std::unordered_map<std::string, int> firstUnit;  // by tensor
+    for (int unit = stage().units.last - 1; unit >= stage().units.first; --unit) {
+      for (const TensorSpec& tensor : tensorsOf(job_.plan.model, unit)) firstUnit[tensor.name] = unit;
+    }
+    std::vector<Overlapped> regions;
+    for (const FlatRange& range : sync_.overlappable()) {
+      Overlapped region{.index = regions.size(), .range = range, .firstUnit = stage().units.last};
+      for (const TensorSlice& slice : parameters_.slices()) {
+        if (slice.offset >= range.first && slice.offset < range.last)
+          region.firstUnit = std::min(region.firstUnit, firstUnit.at(map_.tensors[slice.tensor].name));
+      }
+      regions.push_back(region);
+    }
+    return regions;
+  }
+
+  /// The sums; returns the norm of the whole model's gradient.
+  Result<double> finishSync() {
+    if (auto done = sync_.finish(parameters_.gradients()); !done) return done.error();
     const auto squares = sumOverRanks(parameters_.sumOfOwnSquares());
     if (!squares) return squares.error();
     return std::sqrt(*squares);
@@ -173,6 +223,7 @@ class Trainer {
   HolderSync sync_;
   TensorParallel group_;
   Parameters parameters_;
+  std::vector<Overlapped> overlapped_;
   ComputeClock clock_;
   StageModel model_;
   PipelineRunner runner_;

@@ -24,9 +24,8 @@ double median(std::vector<double> values) {
 void measure(const Plan& plan, const Parameters& parameters, int unit, std::int64_t batch) {
   const Model& model = plan.model;
   const std::int64_t sequence = plan.training.sequenceLength;
-  const Stage alone{.devices = {{0, 0}}, .units = {unit, unit + 1}};
-  const TensorParallel group;  // a rank alone
-  const StageModel stage(model, alone, parameters, group);
+  const TensorParallel oneShard;
+  const StageModel stage(model, Stage{.units = {unit, unit + 1}}, parameters, oneShard);
   const at::Tensor tokens_BS = at::randint(std::min<std::int64_t>(model.vocab, 256), {batch, sequence}, at::kLong);
   std::vector<double> forward, backward;
   for (int repeat = 0; repeat < 25; ++repeat) {
@@ -63,8 +62,7 @@ int main(int argc, char** argv) {
   plan.training.sequenceLength = argc > 2 ? std::stoll(argv[2]) : plan.model.context;
   plan.training.globalBatch = 1;
   plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
-  const BlockMap map = blockMap(plan);
-  const Parameters parameters(map, 0, 0, 1);
+  const Parameters parameters(blockMap(plan), 0, 0, 1);
   fmt::print("{}, sequence {}, sgemm {:.0f} GFLOP/s\n", plan.model.name, plan.training.sequenceLength, measureGemmGflops());
   for (const int unit : {0, 1, 2, plan.model.unitCount() - 1}) {
     for (const std::int64_t batch : {1, 2, 4, 8}) measure(plan, parameters, unit, batch);

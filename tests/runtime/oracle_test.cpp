@@ -50,6 +50,7 @@ std::string d(int index) { return "cpu-0/" + std::to_string(index); }
 Plan planFor(const Case& one) {
   Plan plan = planOf(*parseClusterShorthand(one.cluster), nano(one.tied), one.pipelines);
   plan.training.sequenceLength = 32;
+  plan.training.zeroStage = one.tied ? 0 : 1;
   return plan;
 }
 

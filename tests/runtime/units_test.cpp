@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/base/random.h"
 #include "runtime/nn/stage_model.h"
@@ -275,6 +276,40 @@ TEST(StageModel, HasTheSameBitsWhereverItIsCut) {
     // The tied embedding gets its two parts in another order; everything else keeps its bits.
     EXPECT_LE(difference.max().item<double>(), 1e-6);
     EXPECT_LE((difference > 0).sum().item<std::int64_t>(), 128 * 16);
+  }
+}
+
+TEST(StageModel, TellsWhenTheGradientsOfAUnitAreFinal) {
+  for (const bool isRecomputed : {false, true}) {
+    const Model model = smallModel();
+    Plan plan = planOf(*parseClusterShorthand("1x1:cpu"), model, {{1, 1, {"cpu-0/0"}, {0, 6}}});
+    Stage& stage = plan.pipelines[0].stages[0];
+    if (isRecomputed)
+      stage.recompute = {{{2, 5}, {Op::Qkv, Op::Score, Op::Norm2, Op::Fc1, Op::Activation, Op::Fc2, Op::Dropout2}}};
+    Parameters parameters(blockMap(plan), 0, 0, 1);
+    const StageModel stageModel(model, stage, parameters, oneShard());
+    const at::Tensor tokens_BS = at::arange(16, at::kLong).view({2, 8});
+    std::map<int, std::vector<at::Tensor>> then;  // by unit, the gradients of its tensors when it was told
+    const auto gradientsOf = [&](int unit) {
+      std::vector<at::Tensor> gradients;
+      for (const TensorSpec& tensor : tensorsOf(model, unit)) {
+        const bool isAddedToLater = tensor.name == "embedding.token";
+        if (!isAddedToLater) gradients.push_back(parameters.weight(tensor.name).grad().clone());
+      }
+      return gradients;
+    };
+    std::vector<int> order;
+    const at::Tensor loss = stageModel.forward(tokens_BS, {.targets_BS = tokens_BS + 1}, [&](int unit) {
+      order.push_back(unit);
+      then[unit] = gradientsOf(unit);
+    });
+    loss.backward();
+    EXPECT_EQ(order, (std::vector{5, 4, 3, 2, 1}));
+    for (const auto& [unit, gradients] : then) {
+      const std::vector<at::Tensor> final = gradientsOf(unit);
+      for (std::size_t i = 0; i < final.size(); ++i) EXPECT_TRUE(gradients[i].equal(final[i])) << "unit " << unit;
+      EXPECT_GT(final.front().abs().sum().item<double>(), 0.0);
+    }
   }
 }
 
