@@ -20,7 +20,7 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events, metisCase;
+  std::string planner = "eth", out, events, metisCase, start;
   bool asJson = false, explain = false;
   std::string objective = "time";
   std::optional<std::int64_t> steps, tokens;
@@ -72,7 +72,14 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
-  auto plan = planFor(*goal, **planner, {*problem, profile->get(), *std::move(budget), *std::move(options)}, progress, stop.get_token());
+  std::optional<Plan> start;
+  if (!arguments.start.empty()) {
+    auto loaded = loadPlan(arguments.start);
+    if (!loaded) return loaded.error();
+    start = *std::move(loaded);
+  }
+  const SearchTask task{*problem, profile->get(), *std::move(budget), *std::move(options), start ? &*start : nullptr};
+  auto plan = planFor(*goal, **planner, task, progress, stop.get_token());
   progress.finish();
   if (plan && goal->objective != Objective::Time) plan->search["objective"] = arguments.objective;
   if (plan && goal->steps > 0) plan->search["run"] = toJson(runCost(*plan, goal->steps));
@@ -196,6 +203,7 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   command->add_option("--steps", arguments->steps, "Length of the run: says its hours, device-hours and price");
   command->add_option("--tokens", arguments->tokens, "Length of the run in tokens, instead of --steps");
   command->add_option("--deadline-hours", arguments->deadlineHours, "With --objective deadline: hours within which the run ends");
+  command->add_option("--start", arguments->start, "Start from this plan, made before the cluster or the training changed (optimal, eth)");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
   command->add_flag("--explain", arguments->explain, "Why this plan, or why none: what changes of it would take, each evaluated");

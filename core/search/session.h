@@ -47,6 +47,9 @@ class SearchSession {
   /// it. `make` must be thread-safe; incumbentTime() does not change while a batch of calls runs.
   void consider(std::size_t count, const Make& make, std::string_view finder);
 
+  /// What is left of the plan that the task starts from, if there is one.
+  void considerStart();
+
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }

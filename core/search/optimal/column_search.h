@@ -24,6 +24,9 @@ class ColumnSearch {
 
   /// State is sharded over the pipelines, which depend on it: more holders, less memory, more pipelines.
   void chooseHolders();
+  /// In place of that: what another search found, of about the same problem. Its pipelines are columns, its prices are the first
+  /// ones. False: nothing of it can be used.
+  [[nodiscard]] bool startFrom(const Plan& last);
   /// Rounds of a search under prices, each with a tighter tolerance, and of new prices.
   void improve(Aim aim, int mostRounds);
   /// All resources together cost 1.
