@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <stop_token>
 
@@ -11,9 +12,17 @@
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
+#include "core/report/compare_html.h"
 
 namespace evenkeel::cli {
 namespace {
+
+using report::Compared;
+using report::KeyFigures;
+using report::keyFiguresOf;
+
+/// Bars of all timelines together beyond which the report leaves the timelines out: a page must open in a browser.
+constexpr std::int64_t kMostSteps = 4'000'000;
 
 struct Arguments {
   ProblemArguments problem;
@@ -23,105 +32,115 @@ struct Arguments {
   bool asJson = false;
 };
 
-/// What one planner answered.
-struct Row {
-  const Planner* planner = nullptr;
-  Result<Plan> plan;
-  double seconds = 0;
-};
-
-std::string worstMemory(const Plan& plan) {
-  double worst = 0;
-  for (const Pipeline& pipeline : plan.pipelines) {
-    for (const Stage& stage : pipeline.stages) {
-      if (!stage.predicted) continue;
-      const double capacity = static_cast<double>(stage.predicted->memory.capacity.value);
-      worst = std::max(worst, static_cast<double>(stage.predicted->memory.total().value) / capacity);
-    }
-  }
-  return fmt::format("{:.0f} %", 100 * worst);
-}
-
-/// Share of time in bubbles over the stages of all pipelines.
-double bubbles(const Plan& plan) {
-  double sum = 0, stages = 0;
-  for (const Pipeline& pipeline : plan.pipelines) {
-    sum += pipeline.bubbleFraction * static_cast<double>(pipeline.stages.size());
-    stages += static_cast<double>(pipeline.stages.size());
-  }
-  return stages > 0 ? sum / stages : 0;
-}
-
-Json jsonOf(const std::vector<Row>& rows) {
+Json jsonOf(const std::vector<Compared>& rows) {
   Json all = Json::array();
-  for (const Row& row : rows) {
+  for (const Compared& row : rows) {
     Json entry;
-    entry["planner"] = row.planner->name;
-    entry["feasible"] = row.plan.ok();
-    entry["reason"] = row.plan.ok() ? Json(nullptr) : Json(row.plan.error().text());
-    entry["plan"] = row.plan.ok() ? toJson(*row.plan) : Json(nullptr);
-    entry["predicted"] = row.plan.ok() ? entry["plan"]["predicted"] : Json(nullptr);
-    entry["search_seconds"] = rounded(row.seconds);
-    entry["deviations"] = row.planner->deviations;
+    entry["planner"] = row.planner;
+    entry["state"] = report::stateOf(row);
+    entry["feasible"] = row.evaluation.has_value();
+    entry["reason"] = row.evaluation ? Json(nullptr) : Json(report::reasonOf(row));
+    entry["plan"] = row.evaluation ? toJson(row.evaluation->plan) : Json(nullptr);
+    entry["predicted"] = row.evaluation ? entry["plan"]["predicted"] : Json(nullptr);
+    entry["bubble_fraction"] = row.evaluation ? Json(rounded(row.evaluation->bubbleFraction)) : Json(nullptr);
+    const auto estimate = row.evaluation ? keyFiguresOf(*row.evaluation).ownEstimate : std::nullopt;
+    entry["own_estimate_ms"] = estimate ? Json(rounded(milliseconds(*estimate))) : Json(nullptr);
+    entry["search_seconds"] = rounded(row.search.value);
+    entry["deviations"] = row.deviations;
     all.push_back(std::move(entry));
   }
   return {{"rows", all}};
 }
 
-std::string csvOf(const std::vector<Row>& rows) {
-  std::string text = "planner,feasible,iteration_ms,samples_per_s,mfu,pipelines,stages,idle_devices,bubble_fraction,search_seconds,reason\n";
-  for (const Row& row : rows) {
-    if (!row.plan) {
-      std::string reason = row.plan.error().text();
+std::string csvOf(const std::vector<Compared>& rows) {
+  std::string text =
+      "planner,feasible,iteration_ms,samples_per_s,mfu,pipelines,stages,idle_devices,bubble_fraction,search_seconds,reason,state,"
+      "worst_memory,gap,own_estimate_ms\n";
+  for (const Compared& row : rows) {
+    if (!row.evaluation) {
+      std::string reason = report::reasonOf(row);
       for (std::size_t at = 0; (at = reason.find('"', at)) != std::string::npos; at += 2) reason.insert(at, "\"");
-      text += fmt::format("{},no,,,,,,,,{:.3f},\"{}\"\n", row.planner->name, row.seconds, reason);
+      text += fmt::format("{},no,,,,,,,,{:.3f},\"{}\",{},,,\n", row.planner, row.search.value, reason, report::stateOf(row));
       continue;
     }
-    std::size_t stages = 0;
-    for (const Pipeline& pipeline : row.plan->pipelines) stages += pipeline.stages.size();
-    text += fmt::format("{},yes,{},{},{},{},{},{},{},{:.3f},\n", row.planner->name, rounded(milliseconds(row.plan->predicted->iteration)),
-                        rounded(row.plan->predicted->samplesPerSecond), rounded(row.plan->predicted->mfu), row.plan->pipelines.size(), stages,
-                        row.plan->idleDevices().size(), rounded(bubbles(*row.plan)), row.seconds);
+    const KeyFigures figures = keyFiguresOf(*row.evaluation);
+    text +=
+        fmt::format("{},yes,{},{},{},{},{},{},{},{:.3f},,{},{},{},{}\n", row.planner, rounded(milliseconds(figures.iteration)),
+                    rounded(figures.samplesPerSecond), rounded(figures.mfu), figures.pipelines, figures.stages,
+                    figures.idleDevices, rounded(figures.bubbleFraction), row.search.value, report::stateOf(row),
+                    rounded(figures.worstMemory), figures.gap ? fmt::format("{}", rounded(*figures.gap)) : "",
+                    figures.ownEstimate ? fmt::format("{}", rounded(milliseconds(*figures.ownEstimate))) : "");
   }
   return text;
 }
 
-void print(const std::vector<Row>& rows) {
-  std::optional<double> best;
-  for (const Row& row : rows) {
-    if (row.plan && (!best || row.plan->predicted->iteration.value < *best)) best = row.plan->predicted->iteration.value;
-  }
-  std::vector<std::vector<std::string>> table = {{"planner", "iteration", "against best", "samples/s", "MFU", "pipelines", "bubbles", "worst memory", "idle", "search"}};
+void print(const std::vector<Compared>& rows) {
+  const std::optional<Seconds> best = report::fastestOf(rows);
+  std::vector<std::vector<std::string>> table = {{"planner", "iteration", "against best", "samples/s", "MFU", "pipelines",
+                                                  "bubbles", "worst memory", "idle", "search", "own estimate"}};
   std::string reasons;
-  for (const Row& row : rows) {
-    if (!row.plan) {
-      table.push_back({row.planner->name, "infeasible"});
-      reasons += fmt::format("{}: {}\n", row.planner->name, row.plan.error().text());
+  for (const Compared& row : rows) {
+    if (!row.evaluation) {
+      table.push_back({row.planner, report::stateOf(row)});
+      reasons += fmt::format("{}: {}\n", row.planner, report::reasonOf(row));
       continue;
     }
-    const PlanPrediction& predicted = *row.plan->predicted;
-    table.push_back({row.planner->name, shortTime(predicted.iteration.value), fmt::format("{:.2f} x", predicted.iteration.value / *best),
-                     fmt::format("{:.4g}", predicted.samplesPerSecond), fmt::format("{:.1f} %", 100 * predicted.mfu),
-                     fmt::format("{}", row.plan->pipelines.size()), fmt::format("{:.1f} %", 100 * bubbles(*row.plan)), worstMemory(*row.plan),
-                     fmt::format("{}", row.plan->idleDevices().size()), shortTime(row.seconds)});
+    const KeyFigures figures = keyFiguresOf(*row.evaluation);
+    table.push_back({row.planner, shortTime(figures.iteration.value), fmt::format("{:.2f} x", figures.iteration / *best),
+                     fmt::format("{:.4g}", figures.samplesPerSecond), fmt::format("{:.1f} %", 100 * figures.mfu),
+                     fmt::format("{}", figures.pipelines), fmt::format("{:.1f} %", 100 * figures.bubbleFraction),
+                     fmt::format("{:.0f} %", 100 * figures.worstMemory), fmt::format("{}", figures.idleDevices),
+                     shortTime(row.search.value), figures.ownEstimate ? shortTime(figures.ownEstimate->value) : ""});
+    if (!figures.stopped.empty())
+      reasons += fmt::format("{}: ended by {}, the best plan until then\n", row.planner, figures.stopped);
   }
   fmt::print("{}{}", alignedTable(table), reasons);
 }
 
-Result<void> writePlans(const std::string& folder, const std::vector<Row>& rows) {
+Result<void> writePlans(const std::string& folder, const std::vector<Compared>& rows) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) return invalidInput("--out-dir " + folder, failure.message());
-  for (const Row& row : rows) {
-    if (!row.plan) continue;
-    auto written = writeFileAtomically(std::filesystem::path(folder) / (row.planner->name + ".json"), prettyText(toJson(*row.plan)));
+  for (const Compared& row : rows) {
+    if (!row.evaluation) continue;
+    auto written =
+        writeFileAtomically(std::filesystem::path(folder) / (row.planner + ".json"), prettyText(toJson(row.evaluation->plan)));
     if (!written) return written;
   }
   return {};
 }
 
-Result<std::vector<Row>> search(const Arguments& arguments) {
-  if (auto checked = checkOutput("--csv", arguments.csv); !checked) return checked.error();
+/// The options that this planner knows: others are for the other planners.
+PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options) {
+  PlannerOptions known;
+  for (const auto& [name, value] : options) {
+    if (std::ranges::find(planner.options, name, &PlannerOptionInfo::name) != planner.options.end()) known.emplace(name, value);
+  }
+  return known;
+}
+
+Result<void> checkOptions(const std::vector<const Planner*>& planners, const PlannerOptions& options) {
+  for (const auto& [name, value] : options) {
+    const bool isKnown = std::ranges::any_of(planners, [&](const Planner* planner) {
+      return !optionsFor(*planner, {{name, value}}).empty();
+    });
+    if (!isKnown) return invalidInput("--planner-option " + name, "none of the planners has such an option");
+  }
+  return {};
+}
+
+/// A timeline has two bars a stage and micro-batch, and waits and sends besides.
+std::int64_t stepsOf(const Plan& plan) {
+  std::int64_t steps = 0;
+  for (const Pipeline& pipeline : plan.pipelines) steps += 4 * std::ssize(pipeline.stages) * pipeline.microBatchCount();
+  return steps;
+}
+
+/// One planner after the other, each with all threads and the same limits.
+Result<report::CompareReport> search(const Arguments& arguments) {
+  for (const auto& [option, file] : {std::pair{"--csv", &arguments.csv}, {"--html", &arguments.html}}) {
+    if (auto checked = checkOutput(option, *file); !checked) return checked.error();
+  }
   auto problem = problemFrom(arguments.problem);
   if (!problem) return std::move(problem).error();
   auto budget = budgetFrom(arguments.search);
@@ -134,37 +153,56 @@ Result<std::vector<Row>> search(const Arguments& arguments) {
     if (!planner) return planner.error();
     chosen.push_back(*planner);
   }
+  if (auto checked = checkOptions(chosen, *options); !checked) return checked.error();
   printDefaults(arguments.problem, *problem);
 
   const auto profile = profileFromArgument(arguments.problem.profile, problem->cluster, problem->model, problem->training);
   if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
-  std::vector<Row> rows;
+  report::CompareReport all{*problem, (*profile)->description(), {}, {}};
   for (const Planner* planner : chosen) {
     SearchProgress progress(planner->name);
     const auto start = std::chrono::steady_clock::now();
-    auto plan = planner->plan({*problem, profile->get(), *budget, *options}, progress, stop.get_token());
+    const auto plan =
+        planner->plan({*problem, profile->get(), *budget, optionsFor(*planner, *options)}, progress, stop.get_token());
     progress.finish();
-    if (!plan && plan.error().code == Error::Code::InvalidInput) return std::move(plan).error();
-    rows.push_back({planner, std::move(plan), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    if (!plan && plan.error().code == Error::Code::InvalidInput) return plan.error();
+    Compared one{planner->name, planner->summary, planner->deviations, {}, {}, {}};
+    one.search = {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+    if (plan) {
+      // A plan may come with a cluster of its own (metis with memory=ignore), and with a bound that its planner proved.
+      const CostModel model(plan->cluster, plan->model, plan->training, **profile);
+      one.evaluation =
+          evaluate(model, *plan, plan->predicted->lowerBound, !arguments.html.empty() && stepsOf(*plan) <= kMostSteps);
+    } else {
+      one.error = plan.error();
+    }
+    all.planners.push_back(std::move(one));
   }
-  return rows;
+  return all;
 }
 
-int run(const Arguments& arguments) {
-  if (!arguments.html.empty()) return report(notYet("--html"));
-  const auto rows = search(arguments);
-  if (!rows) return report(rows.error());
+int run(const Arguments& arguments, const std::vector<std::string>& words) {
+  auto compared = search(arguments);
+  if (!compared) return report(compared.error());
+  compared->command = words;
+  const std::vector<Compared>& rows = compared->planners;
   if (!arguments.csv.empty()) {
-    if (auto written = writeFileAtomically(arguments.csv, csvOf(*rows)); !written) return report(written.error());
+    if (auto written = writeFileAtomically(arguments.csv, csvOf(rows)); !written) return report(written.error());
+  }
+  if (!arguments.html.empty()) {
+    if (auto written = writeFileAtomically(arguments.html, report::compareHtml(*compared)); !written)
+      return report(written.error());
   }
   if (!arguments.outFolder.empty()) {
-    if (auto written = writePlans(arguments.outFolder, *rows); !written) return report(written.error());
+    if (auto written = writePlans(arguments.outFolder, rows); !written) return report(written.error());
   }
-  arguments.asJson ? printJson(jsonOf(*rows)) : print(*rows);
-  const bool anyFeasible = std::ranges::any_of(*rows, [](const Row& row) { return row.plan.ok(); });
-  return anyFeasible ? kOk : report(infeasible("compare", "no planner found a plan", "the reasons are above"));
+  arguments.asJson ? printJson(jsonOf(rows)) : print(rows);
+  if (report::fastestOf(rows)) return kOk;
+  if (std::ranges::any_of(rows, [](const Compared& row) { return report::stateOf(row) == "stopped"; }))
+    return report(Error{Error::Code::Cancelled, "compare", "ended before any planner had a plan", "search longer"});
+  return report(infeasible("compare", "no planner found a plan", "the reasons are above"));
 }
 
 }  // namespace
@@ -173,13 +211,17 @@ void addCompare(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("compare", "What several planners make of the same cluster and model");
   auto arguments = std::make_shared<Arguments>();
   addProblemOptions(*command, arguments->problem);
-  command->add_option("--planners", arguments->planners, "Planners, separated by commas (default eth,uniform)")->delimiter(',');
+  std::string names;
+  for (const Planner& planner : planners()) names += (names.empty() ? "" : ",") + planner.name;
+  command
+      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default eth,uniform; all: " + names + ")")
+      ->delimiter(',');
   addSearchOptions(*command, arguments->search);
   command->add_option("--csv", arguments->csv, "Write the key figures to this file");
-  command->add_option("--html", arguments->html, "Write a report with pictures (not there yet)");
+  command->add_option("--html", arguments->html, "Write a report with pictures to this file; it needs no other file");
   command->add_option("--out-dir", arguments->outFolder, "Write each plan to PLANNER.json in this folder");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
-  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
+  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments, outcome.words); });
 }
 
 }  // namespace evenkeel::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/table.h"
+#include "core/report/pipeline_groups.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -18,22 +19,9 @@ std::string recomputed(const Stage& stage) {
   return text.empty() ? "-" : text;
 }
 
-/// Two pipelines that differ in their devices' places only.
-bool looksLike(const Cluster& cluster, const Pipeline& a, const Pipeline& b) {
-  if (a.localBatch != b.localBatch || a.microBatch != b.microBatch || a.stages.size() != b.stages.size()) return false;
-  for (std::size_t s = 0; s < a.stages.size(); ++s) {
-    const Stage &x = a.stages[s], &y = b.stages[s];
-    if (x.units != y.units || x.tp != y.tp || x.dp != y.dp || x.recompute != y.recompute || x.devices.size() != y.devices.size()) return false;
-    for (std::size_t d = 0; d < x.devices.size(); ++d) {
-      if (cluster.typeIndexOf(x.devices[d]) != cluster.typeIndexOf(y.devices[d])) return false;
-    }
-  }
-  return true;
-}
-
-void describePipeline(const Plan& plan, std::size_t index, std::size_t copies, std::string& text) {
-  const Pipeline& pipeline = plan.pipelines[index];
-  text += copies == 1 ? fmt::format("pipeline {}", index) : fmt::format("pipelines {} to {}, each", index, index + copies - 1);
+void describePipeline(const Plan& plan, const report::PipelineGroup& group, std::string& text) {
+  const Pipeline& pipeline = plan.pipelines[group.first];
+  text += report::nameOf(group);
   text += fmt::format(": {} samples in {} micro-batches of {}", pipeline.localBatch, pipeline.microBatchCount(), pipeline.microBatch);
   if (pipeline.localBatch % pipeline.microBatch != 0) text += fmt::format(" (the last of {})", pipeline.localBatch % pipeline.microBatch);
   if (pipeline.predictedTime) text += fmt::format(", {}, bubbles {:.1f} %", shortTime(pipeline.predictedTime->value), 100 * pipeline.bubbleFraction);
@@ -41,9 +29,8 @@ void describePipeline(const Plan& plan, std::size_t index, std::size_t copies, s
   std::vector<std::vector<std::string>> rows = {{"  stage", "type", "devices", "tp x dp", "#L", "units", "forward", "backward", "memory", "recompute"}};
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const Stage& stage = pipeline.stages[s];
-    const int inner = std::min(stage.units.last, plan.model.unitCount() - 1) - std::max(stage.units.first, 1);
     rows.push_back({fmt::format("  {}", s), plan.cluster.typeOf(stage.devices.front()).name, deviceList(plan.cluster, stage.devices),
-                    fmt::format("{} x {}", stage.tp, stage.dp), fmt::format("{:g}", std::max(0, inner) / 2.0),
+                    fmt::format("{} x {}", stage.tp, stage.dp), fmt::format("{:g}", report::layersOf(plan.model, stage)),
                     fmt::format("[{}, {})", stage.units.first, stage.units.last),
                     stage.predicted ? shortTime(stage.predicted->forward.value) : "?",
                     stage.predicted ? shortTime(stage.predicted->backward.value) : "?",
@@ -73,12 +60,7 @@ std::string deviceList(const Cluster& cluster, const std::vector<DeviceId>& devi
 
 std::string describePlan(const Plan& plan) {
   std::string text;
-  for (std::size_t p = 0; p < plan.pipelines.size();) {
-    std::size_t copies = 1;
-    while (p + copies < plan.pipelines.size() && looksLike(plan.cluster, plan.pipelines[p], plan.pipelines[p + copies])) ++copies;
-    describePipeline(plan, p, copies, text);
-    p += copies;
-  }
+  for (const report::PipelineGroup& group : report::pipelineGroups(plan)) describePipeline(plan, group, text);
   const auto idle = plan.idleDevices();
   if (!idle.empty()) text += fmt::format("idle: {} ({} of {} devices)\n", deviceList(plan.cluster, idle), idle.size(), plan.cluster.deviceCount());
   return text;
@@ -92,7 +74,10 @@ std::string headline(const Plan& plan) {
   const PlanPrediction& predicted = *plan.predicted;
   std::string text = fmt::format("{}/iteration{}", shortTime(predicted.iteration.value), errorBand(predicted));
   if (predicted.lowerBound.value > 0) text += fmt::format("   bound {}   gap {:.1f} %", shortTime(predicted.lowerBound.value), 100 * predicted.gap());
-  return text + fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
+  text += fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
+  // More work than the devices' peaks allow is never true (field-faults: nanoGPT PR #464).
+  if (predicted.mfu > 1) text += "\nwarning: more than 100 % of the devices' peak: the profile or a device's peak_tflops is wrong";
+  return text;
 }
 
 std::string describe(const std::vector<Violation>& violations) {

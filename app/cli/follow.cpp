@@ -138,8 +138,12 @@ std::string describe(const JobStatus& status) {
 int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson) {
   const auto status = launcher.followJob(run, progress, interrupt.token());
   progress.endLine();
-  if (!status) return report(status.error());
-  if (interrupt.wasInterrupted() && !hasEnded(status->state)) {
+  return status ? conclude(launcher, *status, interrupt, asJson) : report(status.error());
+}
+
+int conclude(Launcher& launcher, const JobStatus& status, FollowInterrupt& interrupt, bool asJson) {
+  const std::string& run = status.run;
+  if (interrupt.wasInterrupted() && !hasEnded(status.state)) {
     note("stopped following; the job goes on.\n  follow it again: evenkeel-cli attach {0}\n  stop it:         evenkeel-cli stop {0}\n"
                        "Ctrl-C again within 3 s stops it now.\n", run);
     if (interrupt.secondCame()) {
@@ -149,8 +153,8 @@ int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progres
       return kFailed;
     }
   }
-  asJson ? printJson(toJson(*status)) : fmt::print("{}", describe(*status));
-  return exitCodeOf(status->state);
+  asJson ? printJson(toJson(status)) : fmt::print("{}", describe(status));
+  return exitCodeOf(status.state);
 }
 
 }  // namespace evenkeel::cli

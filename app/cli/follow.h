@@ -55,6 +55,9 @@ class FollowInterrupt {
   InterruptWatch watch_;
 };
 
+/// What following came to: prints its outcome (after Ctrl-C how to go on), and returns the exit code.
+[[nodiscard]] int conclude(Launcher& launcher, const JobStatus& status, FollowInterrupt& interrupt, bool asJson);
+
 /// Follows a job to its end (or to Ctrl-C), prints its outcome, and returns the exit code.
 [[nodiscard]] int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson);
 

@@ -8,6 +8,7 @@
 #include "app/cli/describe.h"
 #include "app/cli/follow.h"
 #include "app/cli/inputs.h"
+#include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
 #include "core/profile/analytic_profile.h"
@@ -18,8 +19,9 @@ namespace {
 struct Arguments {
   std::string plan, runFile, resume, onFailure = "stop";
   std::vector<std::string> data;
-  std::optional<std::int64_t> steps, seed, warmupSteps;
-  std::optional<double> learningRate, weightDecay, beta1, beta2;
+  std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep;
+  std::optional<double> learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
+  std::optional<std::string> schedule, checkpointDirectory;
   bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
 };
 
@@ -27,6 +29,12 @@ struct Arguments {
 std::filesystem::path programFolder() {
   std::error_code failure;
   return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
+/// A folder of this machine as an absolute path; one of another machine as it was given.
+std::string placeFor(const std::string& path, bool local) {
+  std::error_code failure;
+  return local ? std::filesystem::absolute(path, failure).lexically_normal().string() : path;
 }
 
 /// The run's settings: the run file if there is one, changed by the options. Checked by writing and reading them once.
@@ -47,8 +55,16 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.seed) json["seed"] = *arguments.seed;
   if (arguments.warmupSteps) json["learning_rate"]["warmup_steps"] = *arguments.warmupSteps;
   if (arguments.learningRate) json["learning_rate"]["peak"] = *arguments.learningRate;
+  if (arguments.schedule) json["learning_rate"]["schedule"] = *arguments.schedule;
+  if (arguments.gradientClip) json["gradient_clip"] = *arguments.gradientClip;
+  if (arguments.dropout) json["dropout"] = *arguments.dropout;
   if (arguments.weightDecay) json["weight_decay"] = *arguments.weightDecay;
   if (arguments.beta1 || arguments.beta2) json["betas"] = {arguments.beta1.value_or(Run{}.beta1), arguments.beta2.value_or(Run{}.beta2)};
+  if (arguments.finalLearningRate) json["learning_rate"]["final"] = *arguments.finalLearningRate;
+  if (arguments.epsilon) json["epsilon"] = *arguments.epsilon;
+  if (arguments.checkpointEvery) json["checkpoint"]["every"] = *arguments.checkpointEvery;
+  if (arguments.checkpointKeep) json["checkpoint"]["keep"] = *arguments.checkpointKeep;
+  if (arguments.checkpointDirectory) json["checkpoint"]["directory"] = placeFor(*arguments.checkpointDirectory, arguments.local);
   if (!arguments.data.empty()) json["data"]["train"] = arguments.data;
 
   JsonContext context{source, {}};
@@ -67,7 +83,7 @@ Result<Plan> launchablePlan(const std::string& file) {
   auto violations = evaluate(*plan, profile).violations;
   if (violations.empty()) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
-    return invalidInput(file, "cannot be launched", fmt::format("{} reasons:\n{}", violations.size(), describe(violations)));
+    return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
@@ -77,9 +93,8 @@ Result<Plan> launchablePlan(const std::string& file) {
 
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse) return notYet("--rehearse");
-  if (!arguments.resume.empty()) return notYet("--resume");
-  if (arguments.onFailure == "resume" || arguments.onFailure == "replan") return notYet("--on-failure " + arguments.onFailure);
-  if (arguments.onFailure != "stop") return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
+  if (arguments.onFailure == "replan") return notYet("--on-failure " + arguments.onFailure);
+  if (arguments.onFailure != "stop" && arguments.onFailure != "resume") return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments.plan);
@@ -88,6 +103,9 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   request.plan = *std::move(plan);
   request.run = *std::move(run);
   request.local = arguments.local;
+  if (!arguments.resume.empty()) request.resume = placeFor(arguments.resume, arguments.local);
+  if (arguments.onFailure == "resume" && request.run.checkpoint.every == 0)
+    return invalidInput("--on-failure resume", "has nothing to go on from", "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }
@@ -100,32 +118,52 @@ int dryRun(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   return kOk;
 }
 
+/// Detached means: step 1 is done, so that what cannot start is still seen here.
+int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& interrupt, bool asJson) {
+  struct FirstStep final : JobObserver {
+    std::stop_source stop;
+    void onStep(const StepRecord&) override { stop.request_stop(); }
+  } first;
+  const std::stop_callback onInterrupt(interrupt.token(), [&] { first.stop.request_stop(); });
+  const auto status = launcher.followJob(run, first, first.stop.get_token());
+  if (!status) return report(status.error());
+  if (asJson) printJson(toJson(*status));
+  else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), run);
+  return exitCodeOf(status->state);
+}
+
+/// Where a run that died goes on: at a checkpoint that is newer than the one that it began with. Without such progress the next attempt
+/// would fail likewise.
+std::optional<std::string> goesOnFrom(Launcher& launcher, const JobStatus& status, const std::string& before) {
+  if (status.state != JobState::Failed) return std::nullopt;
+  const auto checkpoint = launcher.lastCheckpointOf(status.run);
+  if (!checkpoint || checkpoint->empty() || *checkpoint == before) return std::nullopt;
+  return *checkpoint;
+}
+
 int run(const Arguments& arguments) {
-  const auto request = requestFrom(arguments);
+  auto request = requestFrom(arguments);
   if (!request) return report(request.error());
   auto launcher = Launcher::open();
   if (!launcher) return report(launcher.error());
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
   FollowInterrupt interrupt;
-  JobProgress progress(request->run.steps);
-  const auto started = launcher->startJob(*request, progress, interrupt.token());
-  progress.endLine();
-  if (!started) return report(started.error());
-  note("run {}\n", *started);
-  if (!arguments.detach) return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
-
-  // Detached means: step 1 is done, so that what cannot start is still seen here.
-  struct FirstStep final : JobObserver {
-    std::stop_source stop;
-    void onStep(const StepRecord&) override { stop.request_stop(); }
-  } first;
-  const std::stop_callback onInterrupt(interrupt.token(), [&] { first.stop.request_stop(); });
-  const auto status = launcher->followJob(*started, first, first.stop.get_token());
-  if (!status) return report(status.error());
-  if (arguments.asJson) printJson(toJson(*status));
-  else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), *started);
-  return exitCodeOf(status->state);
+  while (true) {
+    JobProgress progress(request->run.steps);
+    const auto started = launcher->startJob(*request, progress, interrupt.token());
+    progress.endLine();
+    if (!started) return report(started.error());
+    note("run {}\n", *started);
+    if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
+    const auto followed = launcher->followJob(*started, progress, interrupt.token());
+    progress.endLine();
+    if (!followed) return report(followed.error());
+    const auto checkpoint = arguments.onFailure == "resume" ? goesOnFrom(*launcher, *followed, request->resume) : std::nullopt;
+    if (!checkpoint) return conclude(*launcher, *followed, interrupt, arguments.asJson);
+    note("run {} failed: {}\ngoing on from {}\n", *started, followed->failed ? followed->failed->reason : "no reason is known", *checkpoint);
+    request->resume = *checkpoint;
+  }
 }
 
 }  // namespace
@@ -139,6 +177,14 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
   command->add_option("--warmup-steps", arguments->warmupSteps, "Steps until the peak (default 10)");
+  command->add_option("--schedule", arguments->schedule, "cosine (default), linear or constant, after the peak");
+  command->add_option("--gradient-clip", arguments->gradientClip, "Longest gradient of the whole model (default: as long as it is)");
+  command->add_option("--dropout", arguments->dropout, "Probability, after softmax and before each residual addition (default 0)");
+  command->add_option("--final-learning-rate", arguments->finalLearningRate, "Fraction of the peak at the last step (default 0.1)");
+  command->add_option("--epsilon", arguments->epsilon, "AdamW (default 1e-8)");
+  command->add_option("--checkpoint-every", arguments->checkpointEvery, "Steps between checkpoints (default: none)");
+  command->add_option("--checkpoint-keep", arguments->checkpointKeep, "How many of the newest stay (default 3)");
+  command->add_option("--checkpoint-directory", arguments->checkpointDirectory, "Where, on the machine of rank 0 (default: in the run's directory)");
   command->add_option("--weight-decay", arguments->weightDecay, "Of tensors with two dimensions (default 0.1)");
   command->add_option("--beta1", arguments->beta1, "AdamW (default 0.9)");
   command->add_option("--beta2", arguments->beta2, "AdamW (default 0.95)");
@@ -146,9 +192,9 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop (resume and replan are not there yet)");
+  command->add_option("--on-failure", arguments->onFailure, "stop, or resume: go on from the last checkpoint on the same nodes (replan is not there yet)");
   command->add_flag("--rehearse", arguments->rehearse, "Virtual devices (not there yet)");
-  command->add_option("--resume", arguments->resume, "Checkpoint (not there yet)");
+  command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

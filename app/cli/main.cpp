@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "app/cli/command.h"
@@ -30,6 +34,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
+  outcome.words = {"evenkeel-cli"};
+  outcome.words.insert(outcome.words.end(), argv + std::min(argc, 1), argv + argc);
   addDevices(app, outcome);
   addModels(app, outcome);
   addPlan(app, outcome);
@@ -38,6 +44,7 @@ int main(int argc, char** argv) {
   addEvaluate(app, outcome);
   addSimulate(app, outcome);
   addImport(app, outcome);
+  addDiscover(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);
   addStatus(app, outcome);
@@ -54,6 +61,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     note("error: {}\n", error.what());
     return kFailed;
+  }
+  // What was printed may still wait in a buffer: a full disk must not look like success.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    note("error: standard output: cannot be written ({})\n", std::strerror(errno));
+    return outcome.exitCode == kOk ? kFailed : outcome.exitCode;
   }
   return outcome.exitCode;
 }

@@ -11,6 +11,7 @@
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
 #include "core/search/explain/reasons.h"
+#include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
 #include "core/search/run_cost.h"
 
@@ -20,7 +21,7 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events, metisCase, start;
+  std::string planner = "eth", out, events, metisCase, hexiscaleCase, start;
   bool asJson = false, explain = false;
   std::string objective = "time";
   std::optional<std::int64_t> steps, tokens;
@@ -47,8 +48,7 @@ Result<Goal> goalFrom(const Arguments& arguments, const Training& training) {
 }
 
 Result<Plan> findPlan(const Arguments& arguments) {
-  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
-  if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
+  if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
   for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
     if (value->empty()) return invalidInput(name, "is required");
   }
@@ -103,6 +103,40 @@ Result<Json> replayMetis(const Arguments& arguments) {
   const auto plans = metis::searchAsOriginal(*given, stop.get_token());
   if (plans.empty()) return infeasible("metis", "the original finds no plan for this case");
   return metis::documentOf(*given, plans);
+}
+
+/// Public HexiScale on a recorded case, with the METIS answers that it got.
+Result<Json> replayHexiscale(const Arguments& arguments) {
+  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
+  const auto options = plannerOptionsFrom(arguments.search);
+  if (!options) return options.error();
+  const auto exact = options->find("exact");
+  const bool asShipped = exact == options->end() || exact->second == "true";
+  if (arguments.planner != "hexiscale" || options->size() > (exact == options->end() ? 0U : 1U) || (!asShipped && exact->second != "false"))
+    return invalidInput("--hexiscale-case", "is for one planner only", "add --planner hexiscale, with --planner-option exact=true|false or without");
+  const auto given = hexiscale::loadOriginalCase(arguments.hexiscaleCase);
+  if (!given) return given.error();
+  const auto iterations = hexiscale::replay(*given, asShipped ? hexiscale::Batching::AsShipped : hexiscale::Batching::Consistent);
+  if (!iterations) return iterations.error();
+  return hexiscale::documentOf(*given, *iterations);
+}
+
+int runHexiscaleCase(const Arguments& arguments) {
+  const auto document = replayHexiscale(arguments);
+  if (!document) return report(document.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(*document)); !written) return report(written.error());
+  }
+  if (arguments.asJson) {
+    printJson(*document);
+    return kOk;
+  }
+  for (const Json& one : document->at("search").at("original").at("iterations")) {
+    fmt::print("{:10.1f} tokens/s ", one.at("throughput").get<double>());
+    for (const Json& pipeline : one.at("pipelines")) fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
+    fmt::print("\n");
+  }
+  return kOk;
 }
 
 int runMetisCase(const Arguments& arguments) {
@@ -162,6 +196,7 @@ void noteWhatFits(const Arguments& arguments, const Error& error) {
 
 int run(const Arguments& arguments) {
   if (!arguments.metisCase.empty()) return runMetisCase(arguments);
+  if (!arguments.hexiscaleCase.empty()) return runHexiscaleCase(arguments);
   const auto plan = findPlan(arguments);
   if (!plan) {
     const int code = report(plan.error());
@@ -199,6 +234,8 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   addSearchOptions(*command, arguments->search);
   command->add_option("--metis-case", arguments->metisCase,
                       "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");
+  command->add_option("--hexiscale-case", arguments->hexiscaleCase,
+                      "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
   command->add_option("--objective", arguments->objective, "time, cost (cheapest a token) or deadline (cheapest in time); default time");
   command->add_option("--steps", arguments->steps, "Length of the run: says its hours, device-hours and price");
   command->add_option("--tokens", arguments->tokens, "Length of the run in tokens, instead of --steps");

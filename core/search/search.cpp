@@ -7,6 +7,7 @@
 
 #include "core/search/best_type/best_type.h"
 #include "core/search/eth/eth.h"
+#include "core/search/hexiscale/hexiscale.h"
 #include "core/search/metis/metis.h"
 #include "core/search/optimal/optimal.h"
 #include "core/search/uniform/uniform.h"
@@ -14,7 +15,8 @@
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(), optimalPlanner(), metisPlanner(), uniformPlanner(), bestTypePlanner()};
+  static const std::vector<Planner> all = {ethPlanner(),       optimalPlanner(), metisPlanner(),
+                                           hexiscalePlanner(), uniformPlanner(), bestTypePlanner()};
   return all;
 }
 

@@ -96,17 +96,18 @@ void SearchSession::parallel(std::size_t count, const std::function<void(std::si
   });
 }
 
-SearchSession::Assessment SearchSession::assess(const std::vector<Pipeline>& pipelines) const {
+SearchSession::Assessment SearchSession::assess(const std::vector<Pipeline>& pipelines, bool evenIfStopped) const {
   Assessment result{.made = true};
+  const auto ends = [&] { return !evenIfStopped && stopped(); };
   for (const Pipeline& pipeline : pipelines) {
     if (pipelineLowerBound(pipelineTimes(model_, pipeline)) >= incumbentTime_) {
       result.slower = true;
       return result;
     }
-    if (stopped()) return result;
+    if (ends()) return result;
   }
   result.lack = worstLack(model_, pipelines);
-  if (!result.lack && !stopped()) result.time = iterationTime(model_, pipelines);
+  if (!result.lack && !ends()) result.time = iterationTime(model_, pipelines);
   return result;
 }
 
@@ -123,24 +124,8 @@ void SearchSession::consider(std::size_t count, const Make& make, std::string_vi
     });
     Assessment* best = nullptr;
     for (Assessment& result : batch) {
-      if (result.forbidden) {
-        ++counters_.pruned["against the planner options"];
-        continue;
-      }
-      if (!result.made || result.slower) {
-        ++counters_.pruned["slower than the incumbent"];
-        continue;
-      }
-      ++counters_.evaluated;
-      if (result.lack) {
-        ++counters_.pruned["out of memory"];
-        if (incumbent_.empty() && (!closestLack_ || result.lack->lack < closestLack_->lack)) {
-          closestLack_ = result.lack;
-          closest_ = std::move(result.pipelines);
-        }
-      } else if (result.time && (!best || *result.time < *best->time)) {
-        best = &result;
-      }
+      countOutcome(result);
+      if (result.time && (!best || *result.time < *best->time)) best = &result;
     }
     if (best && *best->time < incumbentTime_) accept(std::move(best->pipelines), *best->time, finder);
     reportCounters(false);
@@ -152,6 +137,31 @@ void SearchSession::considerStart() {
   phase("last plan");
   consider(
       1, [this](std::size_t) { return carriedOver(*task_.start, task_.problem); }, "what is left of the last plan");
+}
+
+void SearchSession::countOutcome(Assessment& result) {
+  if (result.forbidden) {
+    ++counters_.pruned["against the planner options"];
+    return;
+  }
+  if (!result.made || result.slower) {
+    ++counters_.pruned["slower than the incumbent"];
+    return;
+  }
+  ++counters_.evaluated;
+  if (!result.lack) return;
+  ++counters_.pruned["out of memory"];
+  if (incumbent_.empty() && (!closestLack_ || result.lack->lack < closestLack_->lack)) {
+    closestLack_ = result.lack;
+    closest_ = std::move(result.pipelines);
+  }
+}
+
+void SearchSession::considerLate(std::vector<Pipeline> pipelines, std::string_view finder) {
+  Assessment result = assess(pipelines, true);
+  result.pipelines = std::move(pipelines);
+  countOutcome(result);
+  if (result.time && *result.time < incumbentTime_) accept(std::move(result.pipelines), *result.time, finder);
 }
 
 void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::string_view finder) {
@@ -210,8 +220,10 @@ Error SearchSession::whyNone() const {
   const DeviceId device = stage.devices[closestLack_->replica * static_cast<std::size_t>(stage.tp)];
   return infeasible(fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage),
                                 model_.cluster().typeOf(device).name, model_.cluster().nameOf(device)),
-                    fmt::format("lacks {:.2f} GiB {} in the layout that comes closest", gib(closestLack_->lack),
-                                limits_.recompute ? "even with full recomputation" : "even with micro-batches of 1"));
+                    fmt::format("lacks {:.2f} GiB{} in the layout that comes closest", gib(closestLack_->lack),
+                                !stage.recompute.empty() ? " even with full recomputation"
+                                : limits_.recompute      ? ""
+                                                         : " even with micro-batches of 1"));
 }
 
 Result<Plan> SearchSession::finish(std::string_view criterion) {

@@ -49,6 +49,9 @@ class SearchSession {
 
   /// What is left of the plan that the task starts from, if there is one.
   void considerStart();
+  /// One candidate although the search was stopped: for a planner whose best is known at the end only, so that what it found
+  /// until then is not lost. Takes one assessment.
+  void considerLate(std::vector<Pipeline> pipelines, std::string_view finder);
 
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
@@ -69,7 +72,8 @@ class SearchSession {
 
  private:
   struct Assessment;
-  [[nodiscard]] Assessment assess(const std::vector<Pipeline>& pipelines) const;
+  [[nodiscard]] Assessment assess(const std::vector<Pipeline>& pipelines, bool evenIfStopped = false) const;
+  void countOutcome(Assessment& result);
   void accept(std::vector<Pipeline> pipelines, Seconds time, std::string_view finder);
   void reportCounters(bool atEnd);
   [[nodiscard]] Seconds elapsed() const;

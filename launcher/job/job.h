@@ -34,6 +34,7 @@ struct LaunchRequest {
   Plan plan;
   Run run;
   bool local = false;              // every node is this machine, whatever its ssh target says
+  std::string resume;              // a checkpoint, or a folder of them, on the machine of rank 0; empty: from the beginning
   std::filesystem::path programs;  // the folder of evenkeel-agent and evenkeel-worker
   LaunchTimeouts timeouts;
 };
@@ -139,6 +140,9 @@ class Launcher {
 
   /// The number of ranks of a run.
   [[nodiscard]] Result<int> worldSizeOf(const std::string& run);
+
+  /// The last checkpoint that a run has written, on the machine of its rank 0; empty if there is none.
+  [[nodiscard]] Result<std::string> lastCheckpointOf(const std::string& run);
 
   /// How many steps a run was started for.
   [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);

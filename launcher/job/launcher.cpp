@@ -91,6 +91,15 @@ Result<Launcher> Launcher::open(const fs::path& dataDirectory, const fs::path& c
   return Launcher(*std::move(history), cacheDirectory, std::move(connect));
 }
 
+Result<std::string> Launcher::lastCheckpointOf(const std::string& run) {
+  std::string last;
+  const auto replayed = history_->replay(run, [&](int, const Json& record) {
+    if (eventOf(record) == "checkpoint") last = textOf(record, "path");
+  });
+  if (!replayed) return replayed.error();
+  return last;
+}
+
 Result<std::vector<PreflightRow>> Launcher::preflight(const LaunchRequest& request, JobObserver& observer, std::stop_token stop) {
   Preparation preparation(request, cacheDirectory_, connect_, observer, stop);
   preparation.examine();

@@ -42,6 +42,7 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   json["run_id"] = runId;
   json["plan"] = toJson(request.plan);
   json["run"] = toJson(request.run);
+  if (!request.resume.empty()) json["resume"] = request.resume;
   json["data"] = Json{{"train", dataPath}, {"sha256", dataSha256}};
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};
   return json;

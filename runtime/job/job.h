@@ -20,6 +20,8 @@ struct Job {
   std::string trainSha256;          // empty: not given
   Seconds peerTimeout{60};          // longest silence of a peer that is waited for
   Seconds startTimeout{120};        // until all ranks have met
+  std::filesystem::path folder;     // of the job's file: what the run writes goes there unless it says otherwise
+  std::string resume;               // a checkpoint, or a folder of them, on the machine of rank 0; empty: from the beginning
   std::string planSha256;           // of the plan as this rank read it
 };
 

@@ -11,7 +11,7 @@
 
 namespace evenkeel {
 
-/// Trains one rank's share of the job from step 1 to its last; reports every step. `lastStep` is the number of finished steps,
+/// Trains one rank's share of the job from step 1, or the one after the checkpoint that it resumes, to its last; reports every step. `lastStep` is the number of finished steps,
 /// also after a failure. Fails when a peer fails (Unreachable), when the data can no longer be read, or when loss or gradient are
 /// not finite.
 [[nodiscard]] Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,

@@ -86,6 +86,7 @@ class Worker {
   static Agreement agreementOf(const Job& job, const ByteSamples& samples) {
     Json run = toJson(job.run);
     run.erase("data");  // the path may differ from node to node
+    run["resume"] = job.resume;
     return {.plan = job.planSha256,
             .run = sha256(run.dump()),
             .data = fmt::format("{} bytes {}", samples.fileBytes(), job.trainSha256)};

@@ -27,19 +27,20 @@ const std::map<std::string, Names> kMayInclude = {
     {"core/profile", {"core/plan", "core/trace"}},
     {"core/cost", {"core/plan", "core/trace", "core/profile"}},
     {"core/search", {"core/cost"}},
+    {"core/report", {"core/cost"}},
     {"launcher/ssh", {"core/base"}},
     {"launcher/agent", {"core/base", "core/trace"}},
     {"launcher/deploy", {"launcher/ssh", "core/cluster"}},
     {"launcher/discover", {"launcher/ssh", "core/cluster"}},
     {"launcher/job", {"launcher/ssh", "launcher/agent", "launcher/deploy", "launcher/discover", "core/search"}},
     {"runtime", {"core/base", "core/model", "core/plan", "core/profile", "core/trace"}},
-    {"app/cli", {"core/search", "launcher/job", "launcher/discover"}},
-    {"app/gui", {"core/search", "launcher/job", "launcher/discover"}},
+    {"app/cli", {"core/search", "core/report", "launcher/job", "launcher/discover"}},
+    {"app/gui", {"core/search", "core/report", "launcher/job", "launcher/discover"}},
 };
 
 // Third-party headers -> the folders that may name them. A header that is not listed here is refused everywhere but in tests.
 const std::vector<std::pair<std::regex, Names>> kForeign = {
-    {std::regex("(nlohmann|fmt|spdlog)/.*"), {"core/base", "core/cluster", "core/model", "core/plan", "core/trace", "core/profile", "core/cost", "core/search",
+    {std::regex("(nlohmann|fmt|spdlog)/.*"), {"core/base", "core/cluster", "core/model", "core/plan", "core/trace", "core/profile", "core/cost", "core/search", "core/report",
                                               "launcher/ssh", "launcher/agent", "launcher/deploy", "launcher/discover", "launcher/job", "runtime", "app/cli", "app/gui"}},
     {std::regex("(oneapi/)?tbb/.*"), {"core/search"}},
     {std::regex("libssh/.*"), {"launcher/ssh"}},

@@ -114,6 +114,41 @@ TEST_F(Loop, AKilledWorkerEndsTheRunAndIsNamed) {
   EXPECT_THAT(workers(), ::testing::IsEmpty());
 }
 
+// A node dies; the run goes on from its last checkpoint, and the curve is the one that it would have been.
+TEST_F(Loop, AKilledWorkerIsResumedFromTheLastCheckpoint) {
+  plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
+  const Json whole = cli_.run(launch("14")).json();
+  Program follower(cli_.command(launch("14", {"--checkpoint-every", "4", "--on-failure", "resume"})), cli_.variables(), cli_.folder().path());
+  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("checkpoint of step 4") != std::string::npos; })) << follower.soFar().err;
+  if (const auto victim = workerOfRank(cli_.folder().path().string(), 1)) ::kill(*victim, SIGKILL);
+  const ProgramResult result = follower.finish(std::chrono::seconds(60));
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  const Json runs = cli_.run({"runs", "--json"}).json()["runs"];
+  ASSERT_EQ(runs.size(), 3U) << result.err;
+  EXPECT_EQ(runs[0]["state"], "finished");
+  EXPECT_EQ(runs[1]["state"], "failed");
+  EXPECT_THAT(result.err, HasSubstr("going on from"));
+  const Json job = result.json();
+  ASSERT_GE(job["losses"].size(), 2U);
+  EXPECT_EQ(job["losses"].back(), whole["losses"].back()) << "the same plan repeats bit by bit, also across a checkpoint";
+  EXPECT_THAT(workers(), ::testing::IsEmpty());
+}
+
+TEST_F(Loop, ACheckpointIsResumedUnderAnotherPlan) {
+  plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
+  const std::string saved = (cli_.folder().path() / "saved").string();
+  const Json whole = cli_.run(launch("8", {"--checkpoint-every", "5", "--checkpoint-directory", saved, "--checkpoint-keep", "5"})).json();
+  plan("1x1:cpu", "8");
+  const ProgramResult resumed = cli_.run(launch("8", {"--resume", saved + "/step-0000000005"}));
+  ASSERT_EQ(resumed.exitCode, 0) << resumed.err;
+  const Json losses = resumed.json()["losses"];
+  ASSERT_EQ(losses.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double expected = whole["losses"][i + 5].get<double>();
+    EXPECT_NEAR(losses[i].get<double>(), expected, 1e-5 * expected);
+  }
+}
+
 // DeepSpeed #1995, #1722: orphans held memory (field-faults).
 TEST_F(Loop, StopLeavesNoProcess) {
   plan("1x2:cpu@0.5", "8");

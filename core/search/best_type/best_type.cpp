@@ -53,29 +53,49 @@ struct Alone {
   }
 };
 
+/// A type whose devices could train alone.
+struct Candidate {
+  std::string name;
+  Alone alone;
+  Problem problem;
+};
+
+std::vector<Candidate> candidatesOf(const Problem& whole) {
+  std::vector<Candidate> types;
+  for (std::size_t type = 0; type < whole.cluster.deviceTypes.size(); ++type) {
+    Alone alone(whole.cluster, static_cast<int>(type));
+    if (alone.whole.empty()) continue;
+    Problem problem{alone.cluster, whole.model, whole.training};
+    if (limitsOf(problem).devices.empty()) continue;  // the type lacks the precision
+    types.push_back({whole.cluster.deviceTypes[type].name, std::move(alone), std::move(problem)});
+  }
+  return types;
+}
+
 Result<Plan> planBestType(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {
   if (auto checked = checkTask("best-type", {}, task); !checked) return checked.error();
   SearchSession session("best-type", task, observer, stop);
   const Planner eth = ethPlanner();
+  const std::vector<Candidate> types = candidatesOf(task.problem);
   std::optional<Error> reason;  // why the last type has no plan, if none has
-  for (std::size_t type = 0; type < task.problem.cluster.deviceTypes.size() && !session.stopped(); ++type) {
-    const Alone alone(task.problem.cluster, static_cast<int>(type));
-    if (alone.whole.empty()) continue;
-    SearchTask part{task.problem, task.profile, task.budget, {}};
-    part.problem.cluster = alone.cluster;
-    if (limitsOf(part.problem).devices.empty()) continue;  // the type lacks the precision
-    session.phase(task.problem.cluster.deviceTypes[type].name + " alone");
+  for (std::size_t i = 0; i < types.size() && !session.stopped(); ++i) {
+    session.phase(types[i].name + " alone");
+    SearchTask part{types[i].problem, task.profile, session.budgetLeft(), {}};
+    if (part.budget.timeLimit) *part.budget.timeLimit = *part.budget.timeLimit / static_cast<double>(types.size() - i);
     SearchObserver nobody;
     const auto plan = eth.plan(part, nobody, stop);
-    if (!plan) {
+    if (plan) {
+      const auto pipelines = types[i].alone.inWhole(plan->pipelines);
+      if (session.stopped()) session.considerLate(pipelines, types[i].name);
+      else
+        session.consider(
+            1, [&](std::size_t) { return pipelines; }, types[i].name);
+    } else {
       reason = plan.error();
-      continue;
+      reason->where = types[i].name + " alone" + (reason->where == eth.name ? "" : ", " + reason->where);
     }
-    session.consider(
-        1, [&](std::size_t) { return alone.inWhole(plan->pipelines); },
-        "best-type: " + task.problem.cluster.deviceTypes[type].name);
   }
-  if (reason && session.incumbent().empty()) return *reason;
+  if (reason && session.incumbent().empty() && reason->code == Error::Code::Infeasible) return *reason;
   return withRemedy(session.finish("types exhausted"), task, stop);
 }
 

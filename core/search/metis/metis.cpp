@@ -12,12 +12,19 @@ namespace {
 
 /// The plan is the first of these that is valid; the estimator's best ones are rarely wrong about memory.
 constexpr std::size_t kMostTried = 32;
+/// Of those, once the search was stopped: an answer is due within 50 ms.
+constexpr std::size_t kMostTriedLate = 4;
+constexpr std::string_view kFinder = "best by its own estimate";
+/// What a device has where memory is ignored.
+constexpr Bytes kBoundless{std::int64_t{1} << 50U};
 
 const std::vector<PlannerOptionInfo>& options() {
   static const std::vector<PlannerOptionInfo> known = {
       {"exact", "true|false", "true: public Metis with its faults, on a recorded case (plan --metis-case DIR --profile DIR)"},
       {"variance", "V", "least group of devices, in units of devices / stages; 1 unless said"},
       {"permute", "N", "groups that are permuted one by one; 4 unless said"},
+      {"memory", "count|ignore",
+       "ignore: devices of boundless memory, the paper's line of that name; the plan's cluster says so"},
       {"samples", "N", "most samples of a replica in one micro-batch; 64 unless said"}};
   return known;
 }
@@ -35,6 +42,8 @@ Result<metis::FairOptions> parse(const PlannerOptions& given) {
       return invalidInput("--planner-option variance", fmt::format("is \"{}\"", variance->second), "expected a number above 0");
     parsed.variance = *value;
   }
+  if (const auto memory = given.find("memory"); memory != given.end() && memory->second != "count" && memory->second != "ignore")
+    return invalidInput("--planner-option memory", fmt::format("is \"{}\"", memory->second), "expected count or ignore");
   const auto permute = integerOption(given, "permute", parsed.mostPermuted);
   if (!permute) return permute.error();
   parsed.mostPermuted = static_cast<int>(std::min<std::int64_t>(*permute, 12));
@@ -44,18 +53,25 @@ Result<metis::FairOptions> parse(const PlannerOptions& given) {
   return parsed;
 }
 
-Result<Plan> planMetis(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {
-  if (auto checked = checkTask("metis", options(), task); !checked) return checked.error();
-  const auto parsed = parse(task.options);
+Result<Plan> planMetis(const SearchTask& given, SearchObserver& observer, std::stop_token stop) {
+  if (auto checked = checkTask("metis", options(), given); !checked) return checked.error();
+  const auto parsed = parse(given.options);
   if (!parsed) return parsed.error();
+  SearchTask task = given;
+  if (const auto memory = task.options.find("memory"); memory != task.options.end() && memory->second == "ignore") {
+    for (DeviceType& type : task.problem.cluster.deviceTypes) type.memory = kBoundless;
+  }
   SearchSession session("metis", task, observer, stop);
   session.phase("device groups");
   const std::vector<metis::FairPlan> plans = metis::searchFairly(session, *parsed, kMostTried);
   session.phase("pricing");
   std::size_t taken = 0;
-  for (; taken < plans.size() && session.incumbent().empty() && !session.stopped(); ++taken) {
-    session.consider(
-        1, [&](std::size_t) { return plans[taken].pipelines; }, "metis: best by its own estimate");
+  for (; taken < plans.size() && session.incumbent().empty(); ++taken) {
+    if (!session.stopped())
+      session.consider(
+          1, [&](std::size_t) { return plans[taken].pipelines; }, kFinder);
+    else if (taken < kMostTriedLate) session.considerLate(plans[taken].pipelines, kFinder);
+    else break;
   }
   auto plan = session.finish("space exhausted");
   if (plan) plan->search["estimate_ms"] = rounded(milliseconds(plans[taken - 1].estimate));

@@ -87,7 +87,7 @@ void ColumnSearch::chooseHolders() {
     search.sketch({.prices = prices_}, onPath);
     std::optional<RelaxedTime> relaxed;
     for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
-      relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+      relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
       if (!relaxed) break;
       if (again == 0 && session_.incumbent().empty() && maker_.plansFrom(pool.columns, holders_, relaxed->time) == 0) {
         // What sketches find need not fit: one pipeline on everything does.
@@ -136,7 +136,7 @@ bool ColumnSearch::startFrom(const Plan& last) {
     if (path.size() == pipeline.stages.size())
       addColumn(pool, search, path, static_cast<int>(std::min<std::int64_t>(pipeline.microBatchCount(), 1'000'000'000)));
   }
-  const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+  const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
   if (!relaxed) return false;
   maker_.plansFrom(pool.columns, holders_, relaxed->time);
   if (const auto prices = space_.pricesFrom(last.search)) prices_ = *prices;
@@ -174,11 +174,11 @@ std::size_t ColumnSearch::findPrices(PriceSearch& search, Pool& pool, int mostRo
     } else {
       step *= 0.5;
     }
-    auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+    auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
     for (int again = 0; relaxed && again < kSketches && !session_.stopped(); ++again) {
       const std::size_t before = pool.columns.size();
       search.sketch(between(best, relaxed->packing, space_.amounts(), again % 2 == 0 ? 1.0 : step), onPath);
-      if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+      if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
     }
     if (!relaxed || session_.stopped()) break;
     const bool isDone = bestBound >= relaxed->time * (1 - kPriceGap) || step < kLeastStep || round + 1 == mostRounds;
@@ -197,7 +197,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
   const std::int64_t batch = space_.batch();
   double pipelines = 1;
   std::set<int> microBatches = {1, 2};
-  if (const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch)) {
+  if (const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch, stopped_)) {
     pipelines = 0;
     for (const auto& [column, amount] : relaxed->packing.fractions) {
       pipelines += amount;
@@ -228,7 +228,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     holders_ = before;
   }
   for (int round = 0; round < kFitRounds && !stopped(); ++round) {
-    const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch);
+    const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch, stopped_);
     if (!relaxed) return;
     fitRest(search, pool, *relaxed, microBatches);
     const double before = maker_.closedForm();

@@ -20,7 +20,9 @@ enum class Aim {
 class ColumnSearch {
  public:
   ColumnSearch(SearchSession& session, PlanSpace& space, PlanMaker& maker)
-      : session_(session), space_(space), maker_(maker), prices_(space.firstPrices()) {}
+      : session_(session), space_(space), maker_(maker), prices_(space.firstPrices()), stopped_([&session] {
+          return session.stopped();
+        }) {}
 
   /// State is sharded over the pipelines, which depend on it: more holders, less memory, more pipelines.
   void chooseHolders();
@@ -52,6 +54,7 @@ class ColumnSearch {
   PlanMaker& maker_;
   std::vector<double> prices_;
   int holders_ = 1;
+  std::function<bool()> stopped_;
 };
 
 }  // namespace evenkeel::optimal

@@ -48,7 +48,19 @@ TEST(BadInput, InTheCommandLineIsNamed) {
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--profile", "p.json"}, 2, "p.json"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/nonexistent/plan.json"}, 2, "cannot be written"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/tmp"}, 2, "is a folder"},
+    {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "same.json", "--events", "./same.json"}, 2, "is also the file of --out"},
   });
+}
+
+// A full disk used to look like success where text was printed.
+TEST(BadInput, AFullStandardOutputIsNoSuccess) {
+  const Cli cli;
+  for (const char* command : {"devices", "models --json"}) {
+    const ProgramResult result = Program({"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full", EVENKEEL_BIN_DIR "/evenkeel-cli"},
+                                         cli.variables(), cli.folder().path()).finish();
+    EXPECT_EQ(result.exitCode, 1) << command;
+    EXPECT_THAT(result.err, HasSubstr("No space left on device")) << command;
+  }
 }
 
 // A closed or full stderr used to abort a search and a launch.
@@ -128,7 +140,8 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
     {{"launch", plan, "--local", "--data", text, "--steps", "0"}, 2, "/steps"},
     {{"launch", plan, "--local", "--data", text, "--run", badRun}, 2, "run.json /steps: is -1"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--rehearse"}, 2, "not there yet"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--resume", "x"}, 2, "not there yet"},
+    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "resume"}, 2, "add --checkpoint-every"},
+    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--checkpoint-every", "-1"}, 2, "/checkpoint/every"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "replan"}, 2, "not there yet"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--learning-rate", "-1"}, 2, "/learning_rate/peak"},
   });

@@ -61,6 +61,22 @@ TEST(PlanCommand, PrintsAWholePlanAsOneDocument) {
   EXPECT_THAT(result.err, HasSubstr("assumed: sequence 128, fp32, ZeRO-0"));
 }
 
+TEST(PlanCommand, SaysWhyWhatTheRunTakesAndStartsFromTheLastPlan) {
+  const Cli cli;
+  const ProgramResult text = cli.run(demo({"plan", "--explain", "--steps", "1000", "--out", "plan.json"}));
+  ASSERT_EQ(text.exitCode, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("is the slowest"));
+  EXPECT_THAT(text.out, HasSubstr("1000 steps"));
+  const ProgramResult again = cli.run(demo({"plan", "--explain", "--steps", "1000", "--start", "plan.json", "--json"}));
+  ASSERT_EQ(again.exitCode, 0) << again.err;
+  EXPECT_FALSE(again.json()["explanation"].empty());
+  EXPECT_EQ(again.json()["search"]["run"]["steps"], 1000);
+  EXPECT_THAT(again.err, HasSubstr("last plan"));
+  EXPECT_EQ(cli.run(demo({"plan", "--objective", "joy"})).exitCode, 2);
+  EXPECT_EQ(cli.run(demo({"plan", "--objective", "cost"})).exitCode, 2);  // no node has a price
+  EXPECT_EQ(cli.run(demo({"plan", "--planner-option", "pipelines=9"})).exitCode, 2);
+}
+
 TEST(PlanCommand, WritesWhatItFoundAndTheEventsOfTheSearch) {
   const Cli cli;
   const ProgramResult result = cli.run(demo({"plan", "--out", "plan.json", "--events", "events.jsonl"}));
@@ -107,6 +123,36 @@ TEST(CompareCommand, SetsThePlannersSideBySide) {
   EXPECT_LE(rows[0]["predicted"]["iteration_ms"].get<double>(), rows[1]["predicted"]["iteration_ms"].get<double>());
   EXPECT_THAT(*readFile(cli.folder().path() / "c.csv"), HasSubstr("uniform,yes,"));
   EXPECT_THAT(cli.run(demo({"compare"})).out, HasSubstr("against best"));
+}
+
+TEST(CompareCommand, WritesAReportOfAllPlannersAndTheCommandThatMadeIt) {
+  const Cli cli;
+  const ProgramResult result = cli.run(demo({"compare", "--planners", "eth,optimal,metis,hexiscale,uniform,best-type", "--html", "r.html"}));
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  const std::string html = *readFile(cli.folder().path() / "r.html");
+  for (const char* part : {"optimal", "hexiscale", "best-type", "<svg", "evenkeel-cli compare"}) EXPECT_THAT(html, HasSubstr(part));
+}
+
+TEST(CompareCommand, ShowsTheBubblesThatEvaluateShows) {
+  const Cli cli;
+  const Json row = cli.run(demo({"compare", "--planners", "hexiscale", "--out-dir", "plans", "--json"})).json()["rows"][0];
+  const Json evaluated = cli.run({"evaluate", "plans/hexiscale.json", "--json"}).json()["plans"][0];
+  EXPECT_DOUBLE_EQ(row["bubble_fraction"].get<double>(), evaluated["bubble_fraction"].get<double>());
+  EXPECT_EQ(row["state"], "planned");
+}
+
+TEST(CompareCommand, CallsAPlannerThatRanOutOfTimeStopped) {
+  const Cli cli;
+  const ProgramResult result = cli.run({"compare", "--cluster", "8x8:A100-80-SXM,8x8:V100-32-SXM2", "--model", "gpt3-13b", "--planners", "uniform",
+                                        "--time-limit", "1e-6", "--json"});
+  EXPECT_EQ(result.exitCode, 1) << result.err;
+  EXPECT_EQ(result.json()["rows"][0]["state"], "stopped");
+}
+
+TEST(CompareCommand, HandsAnOptionToThePlannersThatKnowIt) {
+  const Cli cli;
+  EXPECT_EQ(cli.run(demo({"compare", "--planners", "metis,uniform", "--planner-option", "permute=3"})).exitCode, 0);
+  EXPECT_EQ(cli.run(demo({"compare", "--planners", "eth,uniform", "--planner-option", "permute=3"})).exitCode, 2);
 }
 
 class OnAPlan : public ::testing::Test {

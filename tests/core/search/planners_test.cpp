@@ -37,7 +37,7 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
   const auto unknown = plannerNamed("magic");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, uniform, best-type"));
+  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, hexiscale, uniform, best-type"));
 }
 
 /// Metis tries each of its many plans alone, in one thread: two nodes say as much of it.
@@ -46,7 +46,7 @@ const char* severalNodesFor(std::string_view planner) {
 }
 
 class EachPlanner : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "optimal", "metis", "best-type"),
+INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "eth", "optimal", "metis", "hexiscale", "best-type"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::erase(name, '-');

@@ -50,17 +50,18 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
     const Problem problem = randomProblem(i);
     const AnalyticProfile profile(problem.model, problem.training);
     std::optional<Seconds> uniform;
-    for (const std::string planner : {"metis", "uniform", "eth", "optimal"}) {
+    for (const std::string planner : {"metis", "hexiscale", "uniform", "eth", "optimal"}) {
       if (planner == "metis" && problem.cluster.deviceCount() > 12 && !isFullRun()) continue;  // it takes its time
+      const bool isBaseline = planner == "metis" || planner == "hexiscale";
       const auto plan = planWith(planner, problem);
       if (!plan) {
         ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << "problem " << i << ": " << plan.error().text();
         ASSERT_FALSE(plan.error().remedy.empty());
-        if (planner == "metis") continue;  // it does not recompute
+        if (isBaseline) continue;  // they do not recompute, or cannot choose
         ASSERT_FALSE(uniform) << "problem " << i << ": uniform found a plan, " << planner << " did not";
         continue;
       }
-      if (planner != "metis") ++feasible;
+      if (!isBaseline) ++feasible;
       const Evaluation evaluation = evaluate(*plan, profile, false);
       ASSERT_THAT(evaluation.violations, IsEmpty())
           << "problem " << i << ", " << planner << ": " << evaluation.violations.front().what;
@@ -68,7 +69,7 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
       if (runsHere(problem.cluster)) {
         ASSERT_THAT(notLaunchable(*plan, ownRuntime()), IsEmpty()) << "problem " << i;
       }
-      if (planner == "metis") continue;
+      if (isBaseline) continue;
       ASSERT_LE(plan->predicted->iteration, uniform.value_or(plan->predicted->iteration)) << "problem " << i;
       uniform = plan->predicted->iteration;
     }

@@ -75,6 +75,22 @@ TEST(MetisFaults, B18MemoryIsThatOfEachDevice) {
   EXPECT_THAT(tooLarge.error().what, HasSubstr("lacks"));
 }
 
+// The paper's line "unlimited memory": the balance that the search finds when no stage is ever too full.
+TEST(Metis, PlansForDevicesOfBoundlessMemoryWhenItIsToIgnoreMemory) {
+  const Problem problem = problemOf("1x2:V100-16-SXM2", "gpt3-6.7b", 8);
+  ASSERT_FALSE(metisPlan(problem));
+  const auto plan = metisPlan(problem, {{"memory", "ignore"}});
+  expectValid(plan, "boundless");
+  EXPECT_GT(plan->cluster.deviceTypes.front().memory, 1000 * problem.cluster.deviceTypes.front().memory);
+}
+
+TEST(Metis, ReturnsItsBestPlanSoFarWhenItsTimeEnds) {
+  const Problem problem = problemOf("8x8:A100-80-SXM,8x8:V100-32-SXM2", "gpt3-13b", 512);
+  const auto plan = planWith("metis", problem, {.budget = {.timeLimit = Seconds{0.4}}});
+  expectValid(plan, "stopped");
+  EXPECT_EQ(plan->search.at("stopped"), "time limit");
+}
+
 TEST(Metis, RefusesExactModeWithoutARecordedCase) {
   const auto plan = metisPlan(problemOf("1x2:cpu", "tiny-gpt", 4), {{"exact", "true"}});
   ASSERT_FALSE(plan);
