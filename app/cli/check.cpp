@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
 #include "app/cli/inputs.h"
+#include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/profile/table_profile.h"
 
@@ -25,14 +26,15 @@ int run(const Arguments& arguments) {
   if (isStale) note("note: {} is stale: its cluster, model or training was changed after it was planned\n", arguments.plan);
   if (arguments.asJson) {
     printJson({{"valid", violations.empty()}, {"stale", isStale}, {"violations", toJson(violations)}});
-    if (!violations.empty()) note("error: {}: {} violations\n", arguments.plan, violations.size());
+    if (!violations.empty()) note("error: {}: {}\n", arguments.plan, counted(violations.size(), "violation"));
   } else if (violations.empty()) {
     std::size_t stages = 0;
     for (const Pipeline& pipeline : plan->pipelines) stages += pipeline.stages.size();
-    fmt::print("{}: valid; {} pipelines, {} stages, {} of {} devices, {} samples an iteration\n", arguments.plan, plan->pipelines.size(), stages,
-               plan->usedDevices().size(), plan->cluster.deviceCount(), plan->training.globalBatch);
+    fmt::print("{}: valid; {}, {}, {} of {}, {} an iteration\n", arguments.plan, counted(plan->pipelines.size(), "pipeline"),
+               counted(stages, "stage"), plan->usedDevices().size(), counted(static_cast<std::size_t>(plan->cluster.deviceCount()), "device"),
+               counted(static_cast<std::size_t>(plan->training.globalBatch), "sample"));
   } else {
-    note("error: {}: {} violations\n{}", arguments.plan, violations.size(), describe(violations));
+    note("error: {}: {}\n{}", arguments.plan, counted(violations.size(), "violation"), describe(violations));
   }
   return violations.empty() ? kOk : kFailed;
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 namespace evenkeel::cli {
 
@@ -31,6 +32,18 @@ Result<void> checkOutput(const std::string& option, const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
     return invalidInput(option + " " + path, fmt::format("cannot be written ({})", std::strerror(errno)), "name a file in a folder that exists");
+  }
+  return {};
+}
+
+Result<void> checkOutputs(const std::vector<std::pair<std::string, std::string>>& optionsAndPaths) {
+  std::map<std::filesystem::path, std::string> writers;
+  for (const auto& [option, path] : optionsAndPaths) {
+    if (auto checked = checkOutput(option, path); !checked) return checked;
+    std::error_code failure;
+    if (path.empty() || std::filesystem::is_character_file(path, failure)) continue;
+    const auto [other, isNew] = writers.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(path, failure), failure), option);
+    if (!isNew) return invalidInput(option + " " + path, fmt::format("is also the file of {}", other->second), "name another file");
   }
   return {};
 }

@@ -44,6 +44,9 @@ void printJson(const Json& json);
 /// Whether a file that an option names can be written, asked before the work whose result it is to hold. An empty path is fine.
 [[nodiscard]] Result<void> checkOutput(const std::string& option, const std::string& path);
 
+/// The same for all files that a command is to write, and whether they differ: the second would replace the first.
+[[nodiscard]] Result<void> checkOutputs(const std::vector<std::pair<std::string, std::string>>& optionsAndPaths);
+
 // One function a command, each in a file of its own: adds its subcommand with options and the callback that runs it.
 void addDevices(CLI::App& app, Outcome& outcome);
 void addModels(CLI::App& app, Outcome& outcome);
@@ -54,6 +57,7 @@ void addCheck(CLI::App& app, Outcome& outcome);
 void addEvaluate(CLI::App& app, Outcome& outcome);
 void addSimulate(CLI::App& app, Outcome& outcome);
 void addImport(CLI::App& app, Outcome& outcome);
+void addDiscover(CLI::App& app, Outcome& outcome);
 void addLaunch(CLI::App& app, Outcome& outcome);
 void addRuns(CLI::App& app, Outcome& outcome);
 void addStatus(CLI::App& app, Outcome& outcome);

@@ -74,7 +74,10 @@ std::string headline(const Plan& plan) {
   const PlanPrediction& predicted = *plan.predicted;
   std::string text = fmt::format("{}/iteration{}", shortTime(predicted.iteration.value), errorBand(predicted));
   if (predicted.lowerBound.value > 0) text += fmt::format("   bound {}   gap {:.1f} %", shortTime(predicted.lowerBound.value), 100 * predicted.gap());
-  return text + fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
+  text += fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond, predicted.tokensPerSecond, 100 * predicted.mfu);
+  // More work than the devices' peaks allow is never true (field-faults: nanoGPT PR #464).
+  if (predicted.mfu > 1) text += "\nwarning: more than 100 % of the devices' peak: the profile or a device's peak_tflops is wrong";
+  return text;
 }
 
 std::string describe(const std::vector<Violation>& violations) {

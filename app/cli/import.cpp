@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/cli/command.h"
+#include "app/cli/import_hosts.h"
 #include "app/cli/inputs.h"
 #include "app/cli/table.h"
 #include "core/model/model.h"
@@ -17,6 +18,7 @@ namespace {
 struct Arguments {
   std::string kind, path, out, model, precision = "fp32", sizes, size, device;
   std::int64_t sequenceLength = 0;
+  int count = 1;
   bool asJson = false;
 };
 
@@ -40,9 +42,21 @@ int importModel(const Arguments& arguments) {
   return kOk;
 }
 
+int importHosts(const Arguments& arguments) {
+  const auto cluster = clusterFromHosts({arguments.kind, arguments.path, arguments.device, arguments.count});
+  if (!cluster) return report(cluster.error());
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*cluster))); !written) return report(written.error());
+  }
+  if (arguments.asJson || arguments.out.empty()) printJson(toJson(*cluster));
+  else fmt::print("{} nodes, {} devices\nwritten: {}; next: evenkeel-cli plan --cluster {} --model NAME\n", cluster->nodes.size(), cluster->deviceCount(), arguments.out, arguments.out);
+  return kOk;
+}
+
 int run(const Arguments& arguments) {
   if (auto checked = checkOutput("--out", arguments.out); !checked) return report(checked.error());
   if (arguments.kind == "hf-config") return importModel(arguments);
+  if (isHostList(arguments.kind)) return importHosts(arguments);
   if (arguments.model.empty()) return report(invalidInput("--model", "is missing", "name the model that was profiled"));
   const auto model = modelFromArgument(arguments.model);
   if (!model) return report(model.error());
@@ -91,16 +105,16 @@ int run(const Arguments& arguments) {
 
 void addImport(CLI::App& app, Outcome& outcome) {
   CLI::App* command =
-      app.add_subcommand("import", "Turn files of others into ours: profiles of Metis, Sailor and Aceso, models of Hugging Face");
+      app.add_subcommand("import", "Turn files of others into ours: profiles of Metis, Sailor and Aceso, models of Hugging Face, lists of hosts");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("kind", arguments->kind, "metis, sailor, aceso (profiles) or hf-config (a model)")
+  command->add_option("kind", arguments->kind, "metis, sailor, aceso (profiles), hf-config (a model), hostfile, slurm or ssh-config (a cluster)")
       ->required()
-      ->check(CLI::IsMember({"metis", "sailor", "aceso", "hf-config"}));
+      ->check(CLI::IsMember({"metis", "sailor", "aceso", "hf-config", "hostfile", "slurm", "ssh-config"}));
   command
       ->add_option(
           "path", arguments->path,
           "metis: folder of DeviceType.X_tpT_bsB.json; sailor: MODEL folder, MODEL/GPU/profile.json or profiles_tmp.json; "
-          "aceso: op table (.csv); hf-config: config.json")
+          "aceso: op table (.csv); hf-config: config.json; hostfile, ssh-config: the file; slurm: a node list such as gpu[01-08], or a file with one")
       ->required();
   command->add_option("--model", arguments->model, "The model that was profiled: file, Hugging Face config.json, or a name of `models`");
   command->add_option("--sequence-length", arguments->sequenceLength, "Tokens a sample (default: the model's context)")
@@ -108,7 +122,8 @@ void addImport(CLI::App& app, Outcome& outcome) {
   command->add_option("--precision", arguments->precision, "fp32, bf16 or fp16 (default fp32)");
   command->add_option("--size", arguments->size, "sailor, aceso: the model's name in a file that holds more");
   command->add_option("--sizes", arguments->sizes, "sailor: llm_info.json, with the sizes of the layers");
-  command->add_option("--device", arguments->device, "aceso: rows of this GPU only; sailor: whose profile.json it is");
+  command->add_option("--device", arguments->device, "aceso: rows of this GPU only; sailor: whose profile.json it is; lists of hosts: the type of their devices");
+  command->add_option("--count", arguments->count, "Lists of hosts: devices of a host where the list has no slots (default 1)")->check(CLI::Range(1, 1024));
   command->add_option("--out", arguments->out, "Write the profile to this file");
   command->add_flag("--json", arguments->asJson, "The profile as one JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

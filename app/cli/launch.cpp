@@ -8,6 +8,7 @@
 #include "app/cli/describe.h"
 #include "app/cli/follow.h"
 #include "app/cli/inputs.h"
+#include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
 #include "core/profile/analytic_profile.h"
@@ -19,7 +20,8 @@ struct Arguments {
   std::string plan, runFile, resume, onFailure = "stop";
   std::vector<std::string> data;
   std::optional<std::int64_t> steps, seed, warmupSteps;
-  std::optional<double> learningRate, weightDecay, beta1, beta2;
+  std::optional<double> learningRate, weightDecay, beta1, beta2, gradientClip, dropout;
+  std::optional<std::string> schedule;
   bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
 };
 
@@ -47,6 +49,9 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.seed) json["seed"] = *arguments.seed;
   if (arguments.warmupSteps) json["learning_rate"]["warmup_steps"] = *arguments.warmupSteps;
   if (arguments.learningRate) json["learning_rate"]["peak"] = *arguments.learningRate;
+  if (arguments.schedule) json["learning_rate"]["schedule"] = *arguments.schedule;
+  if (arguments.gradientClip) json["gradient_clip"] = *arguments.gradientClip;
+  if (arguments.dropout) json["dropout"] = *arguments.dropout;
   if (arguments.weightDecay) json["weight_decay"] = *arguments.weightDecay;
   if (arguments.beta1 || arguments.beta2) json["betas"] = {arguments.beta1.value_or(Run{}.beta1), arguments.beta2.value_or(Run{}.beta2)};
   if (!arguments.data.empty()) json["data"]["train"] = arguments.data;
@@ -67,7 +72,7 @@ Result<Plan> launchablePlan(const std::string& file) {
   auto violations = evaluate(*plan, profile).violations;
   if (violations.empty()) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
-    return invalidInput(file, "cannot be launched", fmt::format("{} reasons:\n{}", violations.size(), describe(violations)));
+    return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
@@ -139,6 +144,9 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
   command->add_option("--warmup-steps", arguments->warmupSteps, "Steps until the peak (default 10)");
+  command->add_option("--schedule", arguments->schedule, "cosine (default), linear or constant, after the peak");
+  command->add_option("--gradient-clip", arguments->gradientClip, "Longest gradient of the whole model (default: as long as it is)");
+  command->add_option("--dropout", arguments->dropout, "Probability, after softmax and before each residual addition (default 0)");
   command->add_option("--weight-decay", arguments->weightDecay, "Of tensors with two dimensions (default 0.1)");
   command->add_option("--beta1", arguments->beta1, "AdamW (default 0.9)");
   command->add_option("--beta2", arguments->beta2, "AdamW (default 0.95)");

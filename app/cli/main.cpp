@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "app/cli/command.h"
@@ -42,6 +45,7 @@ int main(int argc, char** argv) {
   addEvaluate(app, outcome);
   addSimulate(app, outcome);
   addImport(app, outcome);
+  addDiscover(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);
   addStatus(app, outcome);
@@ -58,6 +62,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     note("error: {}\n", error.what());
     return kFailed;
+  }
+  // What was printed may still wait in a buffer: a full disk must not look like success.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    note("error: standard output: cannot be written ({})\n", std::strerror(errno));
+    return outcome.exitCode == kOk ? kFailed : outcome.exitCode;
   }
   return outcome.exitCode;
 }

@@ -10,6 +10,7 @@
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
+#include "core/search/explain/reasons.h"
 #include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
 
@@ -20,12 +21,11 @@ struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
   std::string planner = "eth", out, events, metisCase, hexiscaleCase;
-  bool asJson = false;
+  bool asJson = false, explain = false;
 };
 
 Result<Plan> findPlan(const Arguments& arguments) {
-  if (auto checked = checkOutput("--out", arguments.out); !checked) return checked.error();
-  if (auto checked = checkOutput("--events", arguments.events); !checked) return checked.error();
+  if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
   for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
     if (value->empty()) return invalidInput(name, "is required");
   }
@@ -119,19 +119,55 @@ int runMetisCase(const Arguments& arguments) {
   return kOk;
 }
 
+/// Sentences about the plan, each from evaluating it changed; empty where it was not asked for.
+std::vector<Reason> reasonsOf(const Arguments& arguments, const Plan& plan) {
+  if (!arguments.explain) return {};
+  const auto profile = profileFromArgument(arguments.problem.profile, plan.cluster, plan.model, plan.training);
+  return profile ? reasonsFor(plan, **profile) : std::vector<Reason>{};
+}
+
+Json jsonOf(const std::vector<Reason>& reasons) {
+  Json all = Json::array();
+  for (const Reason& reason : reasons) {
+    Json one = {{"about", name(reason.about)}, {"sentence", reason.sentence}};
+    if (reason.iteration) one["iteration_ms"] = rounded(milliseconds(*reason.iteration));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// What the devices hold, beside an error that says that it is too little.
+void noteWhatFits(const Arguments& arguments, const Error& error) {
+  if (!arguments.explain || error.code != Error::Code::Infeasible) return;
+  const auto problem = problemFrom(arguments.problem);
+  if (!problem) return;
+  const auto profile = profileFromArgument(arguments.problem.profile, problem->cluster, problem->model, problem->training);
+  if (!profile) return;
+  for (const std::string& sentence : whatFits(*problem, **profile)) note("  {}\n", sentence);
+}
+
 int run(const Arguments& arguments) {
   if (!arguments.metisCase.empty()) return runMetisCase(arguments);
   if (!arguments.hexiscaleCase.empty()) return runHexiscaleCase(arguments);
   const auto plan = findPlan(arguments);
-  if (!plan) return report(plan.error());
+  if (!plan) {
+    const int code = report(plan.error());
+    noteWhatFits(arguments, plan.error());
+    return code;
+  }
+  const std::vector<Reason> reasons = reasonsOf(arguments, *plan);
   if (!arguments.out.empty()) {
     if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*plan))); !written) return report(written.error());
   }
   if (arguments.asJson) {
-    printJson(toJson(*plan));
+    Json document = toJson(*plan);
+    if (arguments.explain) document["explanation"] = jsonOf(reasons);
+    printJson(document);
     return kOk;
   }
   fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)), describePlan(*plan));
+  if (!reasons.empty()) fmt::print("\nwhy this plan:\n");
+  for (const Reason& reason : reasons) fmt::print("  {}\n", reason.sentence);
   if (!arguments.out.empty()) fmt::print("\nwritten: {}; next: evenkeel-cli launch {} --data FILE --steps N\n", arguments.out, arguments.out);
   return kOk;
 }
@@ -153,6 +189,7 @@ void addPlan(CLI::App& app, Outcome& outcome) {
                       "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
+  command->add_flag("--explain", arguments->explain, "Why this plan, or why none: what changes of it would take, each evaluated");
   command->add_flag("--json", arguments->asJson, "The plan as one JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <unordered_set>
+#include <vector>
 
 namespace evenkeel {
 namespace {
@@ -18,6 +21,26 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TooDeep {};
+struct GivenTwice {
+  std::string key;
+};
+
+/// What the parser's events are checked for: nesting, and names that one object gives twice (of which only one could be kept).
+class DocumentLimits {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxJsonDepth) throw TooDeep{};
+    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys_.pop_back();
+    if (event == Json::parse_event_t::key && !keys_.back().insert(parsed.get_ref<const std::string&>()).second) {
+      throw GivenTwice{parsed.get<std::string>()};
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::unordered_set<std::string>> keys_;  // one set for each open object
+};
 
 std::string lineAndColumn(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
@@ -28,6 +51,7 @@ std::string lineAndColumn(std::string_view text, std::size_t offset) {
 
 /// nlohmann's "[json.exception...] parse error at line 1, column 2: syntax error while parsing ... - ..." less its preamble.
 std::string plainReason(std::string_view message) {
+  if (const std::size_t bracket = message.find("] "); message.starts_with('[') && bracket != std::string_view::npos) message.remove_prefix(bracket + 2);
   const std::size_t position = message.find("column ");
   const std::size_t colon = position == std::string_view::npos ? position : message.find(": ", position);
   return std::string(colon == std::string_view::npos ? message : message.substr(colon + 2));
@@ -42,14 +66,13 @@ Result<Json> parseJson(std::string_view text, const std::string& source) {
     return invalidInput(source, "is empty", "expected a JSON document");
   }
   if (looksBinary(text)) return invalidInput(source, "is a binary file", "expected a JSON document");
-  const auto depthLimit = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxJsonDepth) throw TooDeep{};
-    return true;
-  };
+  DocumentLimits limits;
   try {
-    return Json::parse(text, depthLimit);
+    return Json::parse(text, std::ref(limits));
   } catch (const TooDeep&) {
     return invalidInput(source, fmt::format("nests deeper than {} levels", kMaxJsonDepth));
+  } catch (const GivenTwice& twice) {
+    return invalidInput(source, fmt::format("gives \"{}\" twice in one object", twice.key.substr(0, 80)), "leave one of them out");
   } catch (const Json::parse_error& error) {
     // byte is 1-based and names the last character read
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;

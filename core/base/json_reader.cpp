@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "core/base/words.h"
+
 namespace evenkeel {
 namespace {
 
@@ -54,12 +56,14 @@ void JsonReader::fail(std::string_view key, std::string what, std::string remedy
 
 const Json* JsonReader::find(std::string_view key) {
   asked_.emplace(key);
+  lookedFor_.emplace(key);
   if (!value_->is_object()) return nullptr;
   const auto found = value_->find(std::string(key));
   return found == value_->end() || found->is_null() ? nullptr : &*found;
 }
 
 bool JsonReader::has(std::string_view key) const {
+  lookedFor_.emplace(key);
   if (!value_->is_object()) return false;
   const auto found = value_->find(std::string(key));
   return found != value_->end() && !found->is_null();
@@ -206,11 +210,15 @@ const Json& JsonReader::raw(std::string_view key) {
   return value == nullptr ? nullJson() : *value;
 }
 
-Json JsonReader::rest() const {
+Json JsonReader::rest() {
   Json rest;
   if (!value_->is_object()) return rest;
   for (const auto& [key, value] : value_->items()) {
-    if (!asked_.contains(key)) rest[key] = value;
+    if (asked_.contains(key)) continue;
+    for (const std::string& known : lookedFor_) {
+      if (!value_->contains(known) && isMisspelling(key, known)) fail(key, "is no field", fmt::format("did you mean {}?", known));
+    }
+    rest[key] = value;
   }
   return rest;
 }

@@ -71,8 +71,9 @@ class JsonReader {
   /// Any JSON value; null if absent.
   [[nodiscard]] const Json& raw(std::string_view key);
 
-  /// The fields that nobody asked for, to be written back: a file may carry more than we understand.
-  [[nodiscard]] Json rest() const;
+  /// The fields that nobody asked for, to be written back: a file may carry more than we understand. One that is spelt nearly
+  /// like a field that was asked for and is absent is an error: a misspelt "nic_bandwith_gbs" must not become a silent default.
+  [[nodiscard]] Json rest();
 
   /// Records an error at a field (or at the object itself if key is empty).
   void fail(std::string_view key, std::string what, std::string remedy = {});
@@ -89,6 +90,7 @@ class JsonReader {
   JsonContext* context_;
   std::string path_;
   std::set<std::string, std::less<>> asked_;
+  mutable std::set<std::string, std::less<>> lookedFor_;  // asked_ and what has() was asked
 };
 
 /// Checks `format`, for example "evenkeel.cluster/1". A newer version is refused with the version that we know.

@@ -18,6 +18,8 @@ class CounterRandom {
   /// `stream` separates uses of one seed, for example a tensor's name.
   CounterRandom(std::uint64_t seed, std::string_view stream);
 
+  /// All 128 bits of an index; the others use some of them.
+  [[nodiscard]] std::array<std::uint32_t, 4> block(std::uint64_t index) const;
   [[nodiscard]] std::uint64_t bits(std::uint64_t index) const;
   /// In [0, 1), 53 bits.
   [[nodiscard]] double uniform(std::uint64_t index) const;
@@ -27,7 +29,6 @@ class CounterRandom {
   [[nodiscard]] std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;
 
  private:
-  [[nodiscard]] std::array<std::uint32_t, 4> block(std::uint64_t index) const;
   std::array<std::uint32_t, 2> key_;
   std::uint64_t stream_;
 };

@@ -26,6 +26,15 @@ template <class Table, class Value>
   return text;
 }
 
+/// Levenshtein distance: letters to add, drop or change. O(|a| |b|).
+[[nodiscard]] std::size_t editDistance(std::string_view a, std::string_view b);
+
+/// Whether a person who wrote `word` probably meant `known`: one letter off, two in words of eight letters or more; short words never.
+[[nodiscard]] bool isMisspelling(std::string_view word, std::string_view known);
+
+/// "1 stage", "2 stages": a count with its noun.
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
+
 /// The whole text as a number of type T, independent of the locale; nothing if anything is left over, out of range or not finite.
 template <class T>
 [[nodiscard]] std::optional<T> parseNumber(std::string_view text) {

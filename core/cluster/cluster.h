@@ -30,6 +30,7 @@ struct SshTarget {
   std::string host;
   int port = 22;
   std::string user, identity, proxyJump, knownHosts;  // empty: as ~/.ssh/config or ssh's defaults say
+  Json extra{};
   bool operator==(const SshTarget&) const = default;
 };
 
@@ -42,7 +43,7 @@ struct Node {
   SshTarget ssh;
   std::string trainAddress;      // numeric address on the training interface; empty: found by preflight
   double pricePerHour = 0;       // 0: no price known
-  Json extra;
+  Json extra{};
   bool operator==(const Node&) const = default;
 };
 
@@ -52,6 +53,7 @@ struct Switch {
   BytesPerSecond bandwidth;          // per port
   BytesPerSecond total;              // through the whole switch; 0: not limited
   Seconds latency;
+  Json extra{};
   bool operator==(const Switch&) const = default;
 };
 
@@ -59,6 +61,7 @@ struct Switch {
 struct Link {
   int first = 0, second = 0;  // node indices
   LinkSpec spec;
+  Json extra{};
   bool operator==(const Link&) const = default;
 };
 
@@ -68,7 +71,7 @@ struct Cluster {
   std::vector<Node> nodes;
   std::vector<Switch> switches;
   std::vector<Link> links;
-  Json extra;
+  Json extra{};
   bool operator==(const Cluster&) const = default;
 
   /// All devices, by node and index.

@@ -9,6 +9,7 @@
 #include "core/base/words.h"
 #include "core/cluster/catalogue.h"
 #include "core/cluster/cluster.h"
+#include "core/cluster/topology_check.h"
 
 namespace evenkeel {
 namespace {
@@ -67,6 +68,7 @@ SshTarget readSsh(JsonReader& node) {
   ssh.identity = reader.text("identity", "");
   ssh.proxyJump = reader.text("proxy_jump", "");
   ssh.knownHosts = reader.text("known_hosts", "");
+  ssh.extra = reader.rest();
   return ssh;
 }
 
@@ -104,18 +106,8 @@ void readSwitch(JsonReader& reader, Cluster& cluster) {
   result.bandwidth = fromGbs(reader.number("bandwidth_gbs", kBandwidth));
   result.total = fromGbs(reader.number("total_gbs", {0.0, 1e9}, 0.0));
   result.latency = fromMicroseconds(reader.number("latency_us", kLatency, 0.0));
+  result.extra = reader.rest();
   cluster.switches.push_back(std::move(result));
-}
-
-void checkMembers(std::vector<JsonReader>& readers, const Cluster& cluster) {
-  std::set<std::string> known;
-  for (const Node& node : cluster.nodes) known.insert(node.name);
-  for (const Switch& s : cluster.switches) known.insert(s.name);
-  for (std::size_t i = 0; i < cluster.switches.size(); ++i) {
-    for (const std::string& member : cluster.switches[i].members) {
-      if (!known.contains(member)) readers[i].fail("members", fmt::format("names \"{}\", which is no node or switch", member));
-    }
-  }
 }
 
 void readLink(JsonReader& reader, Cluster& cluster) {
@@ -124,6 +116,7 @@ void readLink(JsonReader& reader, Cluster& cluster) {
   link.spec.bandwidth = fromGbs(reader.number("bandwidth_gbs", kBandwidth));
   link.spec.latency = fromMicroseconds(reader.number("latency_us", kLatency, kDefaultNicLatencyUs));
   link.spec.table = readMessageRates(reader, "bandwidth_table");
+  link.extra = reader.rest();
   std::vector<int> indices;
   for (const std::string& end : ends) {
     const auto found = std::ranges::find(cluster.nodes, end, &Node::name);
@@ -166,6 +159,7 @@ Json sshJson(const SshTarget& ssh) {
   if (!ssh.identity.empty()) json["identity"] = ssh.identity;
   if (!ssh.proxyJump.empty()) json["proxy_jump"] = ssh.proxyJump;
   if (!ssh.knownHosts.empty()) json["known_hosts"] = ssh.knownHosts;
+  addUnknownFields(json, ssh.extra);
   return json;
 }
 
@@ -208,11 +202,10 @@ Cluster readCluster(JsonReader& reader, Drawn drawn) {
   if (cluster.deviceCount() > kMaxDevices) {
     reader.fail("nodes", fmt::format("hold {} devices", cluster.deviceCount()), fmt::format("the limit is {}", kMaxDevices));
   }
-  std::vector<JsonReader> switches = reader.optionalObjects("switches");
-  for (JsonReader& entry : switches) readSwitch(entry, cluster);
-  checkMembers(switches, cluster);
+  for (JsonReader& entry : reader.optionalObjects("switches")) readSwitch(entry, cluster);
   for (JsonReader& entry : reader.optionalObjects("links")) readLink(entry, cluster);
   cluster.extra = reader.rest();
+  if (!reader.context().error) checkTopology(cluster, reader);
   return cluster;
 }
 
@@ -230,6 +223,7 @@ Json toJson(const Cluster& cluster) {
     entry["bandwidth_gbs"] = rounded(gbs(s.bandwidth));
     if (s.total.value > 0) entry["total_gbs"] = rounded(gbs(s.total));
     entry["latency_us"] = rounded(microseconds(s.latency));
+    addUnknownFields(entry, s.extra);
     json["switches"].push_back(std::move(entry));
   }
   for (const Link& link : cluster.links) {
@@ -238,6 +232,7 @@ Json toJson(const Cluster& cluster) {
     entry["bandwidth_gbs"] = rounded(gbs(link.spec.bandwidth));
     entry["latency_us"] = rounded(microseconds(link.spec.latency));
     if (!link.spec.table.empty()) entry["bandwidth_table"] = toJson(link.spec.table);
+    addUnknownFields(entry, link.extra);
     json["links"].push_back(std::move(entry));
   }
   addUnknownFields(json, cluster.extra);

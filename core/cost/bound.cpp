@@ -33,16 +33,19 @@ OpTimes bestTimes(const CostModel& model, int kind, int mostTp) {
 
 }  // namespace
 
-Seconds problemLowerBound(const CostModel& model) {
+Seconds problemLowerBound(const CostModel& model) { return problemLowerBound(model, model.cluster().devices()); }
+
+Seconds problemLowerBound(const CostModel& model, std::span<const DeviceId> devices) {
   struct Kind {
     OpTimes best;
     double devices = 0;
   };
   std::vector<Kind> kinds(static_cast<std::size_t>(model.kindCount()));
-  for (const DeviceId device : model.cluster().devices()) ++kinds[static_cast<std::size_t>(model.kindOf(device))].devices;
+  for (const DeviceId device : devices) ++kinds[static_cast<std::size_t>(model.kindOf(device))].devices;
   int mostTp = 1;
   for (const Node& node : model.cluster().nodes) mostTp = std::max(mostTp, static_cast<int>(node.devices.size()));
   for (int kind = 0; kind < model.kindCount(); ++kind) {
+    if (kinds[static_cast<std::size_t>(kind)].devices == 0) continue;
     if (!model.typeOfKind(kind).has(model.training().precision)) kinds[static_cast<std::size_t>(kind)].devices = 0;
     else kinds[static_cast<std::size_t>(kind)].best = bestTimes(model, kind, mostTp);
   }

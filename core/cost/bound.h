@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <span>
+
 #include "core/cost/cost_model.h"
 
 namespace evenkeel {
@@ -12,5 +14,7 @@ namespace evenkeel {
 /// c_k(o) is the least device time of a sample over all tp that a node can hold and over a grid of samples that includes the
 /// whole batch: exact where the time per sample falls with the samples, as it does in the analytic profile.
 [[nodiscard]] Seconds problemLowerBound(const CostModel& model);
+/// The same of plans that use only these devices.
+[[nodiscard]] Seconds problemLowerBound(const CostModel& model, std::span<const DeviceId> devices);
 
 }  // namespace evenkeel

@@ -236,12 +236,24 @@ Evaluation refused(Plan plan, std::vector<Violation> violations) {
   return evaluation;
 }
 
+/// What a planner proved about the plan's problem, whatever was done to its pipelines since; 0 where the inputs or the profile
+/// (every time of which enters the bound by work) are others now.
+Seconds provenBound(const Plan& plan, Seconds workBound) {
+  constexpr double kSame = 1e-9;  // as a file rounds
+  if (!plan.predicted || plan.predicted->lowerBound <= workBound || !plan.search.is_object()) return {};
+  const auto basis = plan.search.find(kWorkBoundField);
+  if (basis == plan.search.end() || !basis->is_number()) return {};
+  if (std::abs(basis->get<double>() / milliseconds(workBound) - 1) > kSame) return {};
+  return inputsHash(plan.cluster, plan.model, plan.training) == plan.inputsSha256 ? plan.predicted->lowerBound : Seconds{};
+}
+
 }  // namespace
 
 Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline, const RuntimeTraits& runtime) {
   if (auto broken = shapeViolations(plan); !broken.empty()) return refused(plan, std::move(broken));
   const CostModel model(plan.cluster, plan.model, plan.training, profile, runtime);
-  return evaluate(model, plan, problemLowerBound(model), withTimeline);
+  const Seconds workBound = problemLowerBound(model);
+  return evaluate(model, plan, std::max(workBound, provenBound(plan, workBound)), withTimeline);
 }
 
 Evaluation evaluate(const CostModel& model, Plan plan, Seconds lowerBound, bool withTimeline) {

@@ -27,7 +27,11 @@ struct Evaluation {
   [[nodiscard]] bool valid() const { return violations.empty(); }
 };
 
-/// Checks and predicts. Never fails: what is wrong with the plan stands in `violations`.
+/// Of Plan::search: the bound by work in ms, where the planner proved more. It says under which profile that was.
+inline constexpr const char* kWorkBoundField = "work_bound_ms";
+
+/// Checks and predicts. Never fails: what is wrong with the plan stands in `violations`. The lower bound is that of the work, or
+/// what the plan's planner proved of the same inputs and profile.
 [[nodiscard]] Evaluation evaluate(const Plan& plan, const Profile& profile, bool withTimeline = true,
                                   const RuntimeTraits& runtime = evenkeelRuntime());
 /// With what is already known: `lowerBound` of the problem and a model of the plan's own cluster, model and training.

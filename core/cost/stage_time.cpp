@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <numeric>
 
 namespace evenkeel {
 namespace {
@@ -126,25 +125,6 @@ std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
     if (unit < end) add(unit, ops, 1);
   }
   return groups;
-}
-
-std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples) {
-  assert(samples >= 1 && samples <= microBatch);
-  const std::vector<int> full = stage.sharesOf(microBatch);
-  if (samples == microBatch || stage.dp == 1) return samples == microBatch ? full : std::vector<int>{samples};
-  std::vector<int> shares(full.size());
-  std::vector<std::int64_t> remainders(full.size());
-  for (std::size_t r = 0; r < full.size(); ++r) {
-    const std::int64_t scaled = std::int64_t{full[r]} * samples;
-    shares[r] = static_cast<int>(scaled / microBatch);
-    remainders[r] = scaled % microBatch;
-  }
-  std::vector<std::size_t> order(full.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t r) { return remainders[r]; });
-  const int missing = samples - std::accumulate(shares.begin(), shares.end(), 0);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(missing); ++i) ++shares[order[i]];
-  return shares;
 }
 
 StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples) {

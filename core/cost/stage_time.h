@@ -19,10 +19,6 @@ struct UnitGroup {
 /// recomputation).
 [[nodiscard]] std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage);
 
-/// Samples of each replica when `samples` of a micro-batch arrive: the stage's shares, scaled down for a smaller last micro-batch
-/// (floor, then one more each to the largest remainders, earlier replicas first).
-[[nodiscard]] std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples);
-
 /// One micro-batch of `samples`: the slowest replica counts. `send` includes the regrouping where tp or dp differ: every rank of
 /// a receiving tp group gets the whole residual tensor of its samples from one rank of each group that holds some of them.
 /// Devices that send or receive several flows, and nodes whose NIC is one for all devices, carry them one after the other.

@@ -26,6 +26,18 @@ void checkHeads(JsonReader& reader, const Model& model, std::string_view kvHeads
   }
 }
 
+/// Every field may be in its range and the whole still be no model: a slip of some zeros. Counts below stay far from overflow.
+void checkSize(JsonReader& reader, const Model& model) {
+  constexpr double kMost = 1e14;
+  const auto number = [](std::int64_t size) { return static_cast<double>(size); };
+  const double heads = static_cast<double>(2 * std::int64_t{model.heads} + 2 * std::int64_t{model.kvHeads}) * number(model.headDim);
+  const double layer = number(model.hidden) * (heads + number(model.ffn) * (model.gated ? 3 : 2));
+  const double parameters = model.layers * layer + 2 * number(model.hidden) * number(model.paddedVocab());
+  if (!reader.context().error && parameters > kMost) {
+    reader.fail("", fmt::format("makes a model of {:.1e} parameters", parameters), fmt::format("the limit is {:.0e}", kMost));
+  }
+}
+
 std::int64_t defaultHeadDim(JsonReader& reader, const Model& model, std::string_view hiddenKey) {
   if (model.heads > 0 && model.hidden % model.heads != 0) {
     reader.fail(hiddenKey, fmt::format("is {}, no multiple of {} heads", model.hidden, model.heads), "give head_dim");
@@ -72,6 +84,7 @@ Model readModel(JsonReader& reader) {
   model.bias = reader.boolean("bias", model.norm == Norm::LayerNorm);
   if (reader.has("qkv_bias")) model.qkvBias = reader.boolean("qkv_bias", model.bias);
   checkHeads(reader, model, "kv_heads");
+  checkSize(reader, model);
   model.extra = reader.rest();
   return model;
 }
@@ -106,6 +119,7 @@ Result<Model> loadModel(const std::filesystem::path& file) {
   JsonReader reader(*json, context);
   const bool isHuggingFace = (reader.has("model_type") || reader.has("text_config")) && !reader.has("format");
   Model model = isHuggingFace ? readHuggingFaceConfig(reader, file.stem().string()) : readModel(reader);
+  checkSize(reader, model);
   if (context.error) return *std::move(context.error);
   return model;
 }

@@ -39,14 +39,14 @@ void readWords(JsonReader& reader, std::string_view key, const Table& table, std
 }  // namespace
 
 const RuntimeFeatures& ownRuntime() {
-  static const RuntimeFeatures features{.maxTp = 1,
-                                        .maxDp = 1,
-                                        .recompute = false,
+  static const RuntimeFeatures features{.maxTp = kMaxDevices,
+                                        .maxDp = kMaxDevices,
+                                        .recompute = true,
                                         .zeroStages = {0},
                                         .gradientSyncs = {GradientSync::Block},
                                         .attentionKernels = {AttentionKernel::Unfused},
                                         .precisions = {Precision::Fp32},
-                                        .families = {Family::Gpt}};
+                                        .families = {Family::Gpt, Family::Llama}};
   return features;
 }
 

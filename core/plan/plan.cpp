@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "core/base/sha256.h"
@@ -14,6 +16,25 @@ std::vector<int> Stage::sharesOf(int microBatch) const {
   std::vector<int> even(static_cast<std::size_t>(dp), microBatch / dp);
   for (int r = 0; r < microBatch % dp; ++r) ++even[static_cast<std::size_t>(r)];
   return even;
+}
+
+std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples) {
+  assert(samples >= 1 && samples <= microBatch);
+  const std::vector<int> full = stage.sharesOf(microBatch);
+  if (samples == microBatch || stage.dp == 1) return samples == microBatch ? full : std::vector<int>{samples};
+  std::vector<int> shares(full.size());
+  std::vector<std::int64_t> remainders(full.size());
+  for (std::size_t r = 0; r < full.size(); ++r) {
+    const std::int64_t scaled = std::int64_t{full[r]} * samples;
+    shares[r] = static_cast<int>(scaled / microBatch);
+    remainders[r] = scaled % microBatch;
+  }
+  std::vector<std::size_t> order(full.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t r) { return remainders[r]; });
+  const int missing = samples - std::accumulate(shares.begin(), shares.end(), 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(missing); ++i) ++shares[order[i]];
+  return shares;
 }
 
 int Pipeline::samplesOf(std::int64_t m) const {

@@ -58,6 +58,10 @@ struct Stage {
   [[nodiscard]] std::vector<int> sharesOf(int microBatch) const;
 };
 
+/// Samples of each replica when `samples` of a micro-batch arrive: the stage's shares, scaled down for a smaller last micro-batch
+/// (floor, then one more each to the largest remainders, earlier replicas first).
+[[nodiscard]] std::vector<int> replicaShares(const Stage& stage, int microBatch, int samples);
+
 struct Pipeline {
   std::int64_t localBatch = 0;  // samples an iteration
   int microBatch = 1;           // samples; the last one may be smaller (ragged)

@@ -3,14 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
+
+#include "core/base/words.h"
 
 namespace evenkeel {
 namespace {
 
 constexpr Bounds<std::int64_t> kSteps{1, 1'000'000'000};
+
+using Schedule = Run::LearningRate::Schedule;
+constexpr std::array<std::pair<std::string_view, Schedule>, 3> kSchedules = {
+    {{"cosine", Schedule::Cosine}, {"linear", Schedule::Linear}, {"constant", Schedule::Constant}}};
 
 /// A field of the format that only accepts its "off" value so far.
 void refuseUnlessZero(JsonReader& reader, std::string_view key) {
@@ -27,7 +34,12 @@ double Run::LearningRate::at(std::int64_t step, std::int64_t steps) const {
   if (step < warmupSteps) return peak * static_cast<double>(step + 1) / static_cast<double>(warmupSteps);
   const std::int64_t decaySteps = std::max<std::int64_t>(1, steps - 1 - warmupSteps);
   const double progress = std::min(1.0, static_cast<double>(step - warmupSteps) / static_cast<double>(decaySteps));
-  return peak * (final + (1.0 - final) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
+  switch (schedule) {
+    case Schedule::Cosine: return peak * (final + (1.0 - final) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
+    case Schedule::Linear: return peak * (final + (1.0 - final) * (1.0 - progress));
+    case Schedule::Constant: break;
+  }
+  return peak;
 }
 
 Run readRun(JsonReader& reader) {
@@ -39,7 +51,7 @@ Run readRun(JsonReader& reader) {
     run.learningRate.peak = rate.number("peak", {0.0, 1e3}, run.learningRate.peak);
     run.learningRate.warmupSteps = rate.integer("warmup_steps", {0, kSteps.most}, run.learningRate.warmupSteps);
     run.learningRate.final = rate.number("final", {0.0, 1.0}, run.learningRate.final);
-    if (rate.text("schedule", "cosine") != "cosine") rate.fail("schedule", "cannot be used yet", "expected cosine");
+    run.learningRate.schedule = rate.oneOf<Schedule>("schedule", kSchedules, run.learningRate.schedule);
   }
   run.weightDecay = reader.number("weight_decay", {0.0, 1.0}, run.weightDecay);
   if (reader.has("betas")) {
@@ -60,8 +72,8 @@ Run readRun(JsonReader& reader) {
     refuse(data, "per_node_paths");
     if (data.text("tokenizer", "bytes") != "bytes") data.fail("tokenizer", "cannot be used yet", "expected bytes");
   }
-  refuseUnlessZero(reader, "gradient_clip");
-  refuseUnlessZero(reader, "dropout");
+  run.gradientClip = reader.number("gradient_clip", {0.0, 1e9}, 0.0);
+  run.dropout = reader.number("dropout", {0.0, 0.99}, 0.0);
   refuseUnlessZero(reader, "evaluate_every");
   refuse(reader, "checkpoint");
   refuse(reader, "environment");
@@ -78,11 +90,13 @@ Json toJson(const Run& run) {
   json["steps"] = run.steps;
   json["learning_rate"]["peak"] = run.learningRate.peak;
   json["learning_rate"]["warmup_steps"] = run.learningRate.warmupSteps;
-  json["learning_rate"]["schedule"] = "cosine";
+  json["learning_rate"]["schedule"] = wordOf(kSchedules, run.learningRate.schedule);
   json["learning_rate"]["final"] = run.learningRate.final;
   json["weight_decay"] = run.weightDecay;
   json["betas"] = {run.beta1, run.beta2};
   json["epsilon"] = run.epsilon;
+  json["gradient_clip"] = run.gradientClip;
+  json["dropout"] = run.dropout;
   json["seed"] = run.seed;
   json["data"]["train"] = run.train;
   json["data"]["tokenizer"] = "bytes";

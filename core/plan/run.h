@@ -15,13 +15,16 @@ struct Run {
   struct LearningRate {
     double peak = 1e-3;
     std::int64_t warmupSteps = 10;
-    double final = 0.1;  // fraction of peak at the last step (cosine)
+    enum class Schedule { Cosine, Linear, Constant } schedule = Schedule::Cosine;
+    double final = 0.1;  // fraction of peak at the last step; a constant one ignores it
     bool operator==(const LearningRate&) const = default;
-    /// Of step `step` (0-based) of `steps`: linear warm-up, then cosine down to final x peak.
+    /// Of step `step` (0-based) of `steps`: linear warm-up, then along the schedule down to final x peak.
     [[nodiscard]] double at(std::int64_t step, std::int64_t steps) const;
   } learningRate;
   double weightDecay = 0.1;  // of tensors with 2 dimensions
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double gradientClip = 0;   // longest gradient of the whole model (its norm); 0: as long as it is
+  double dropout = 0;        // probability, after attention's softmax and before each residual addition
   std::uint64_t seed = 1;
   std::vector<std::string> train;  // text files or folders, as the person named them
   Json extra;
@@ -30,7 +33,7 @@ struct Run {
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (clipping, dropout, evaluation, checkpoints, environment, on_failure other than stop)
+/// Fields that the runtime does not have yet (evaluation, checkpoints, environment, on_failure other than stop)
 /// are refused as "not yet" unless they are switched off.
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace evenkeel {
@@ -50,6 +51,12 @@ void readPoint(JsonReader& reader, ProfileTable& table) {
     reader.fail("samples", fmt::format("{} of {} at tp {} on {} stands there twice", samples, word, tp, device.substr(0, 60)));
 }
 
+bool takesTime(const DeviceProfile& device) {
+  return std::ranges::any_of(device.points, [](const auto& op) {
+    return std::ranges::any_of(op.second, [](const auto& point) { return (point.second.forward + point.second.backward).value > 0; });
+  });
+}
+
 }  // namespace
 
 Result<ProfileTable> parseProfile(const Json& json, const std::string& source) {
@@ -68,6 +75,9 @@ Result<ProfileTable> parseProfile(const Json& json, const std::string& source) {
   }
   if (context.error) return *std::move(context.error);
   if (table.devices.empty()) return invalidInput(source, "holds no point", "expected at least one in \"points\"");
+  for (const auto& [name, device] : table.devices) {
+    if (!device.points.empty() && !takesTime(device)) return invalidInput(source, fmt::format("says that every op of {} takes no time", name.substr(0, 80)), "measure it again");
+  }
   return table;
 }
 

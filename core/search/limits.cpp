@@ -19,19 +19,20 @@ bool divides(const Model& model, int tp) {
 
 }  // namespace
 
-Limits limitsOf(const Problem& problem) {
+Limits limitsOf(const Problem& problem, const Constraints& constraints) {
   Limits limits;
   const bool here = runsHere(problem.cluster);
-  limits.recompute = !here || ownRuntime().recompute;
+  limits.recompute = (!here || ownRuntime().recompute) && constraints.recompute;
   limits.mostDp = here ? ownRuntime().maxDp : kMaxDevices;
   int largestGroup = 1;
   std::map<std::pair<int, int>, int> groups;  // (node, type) -> devices
   for (const DeviceId device : problem.cluster.devices()) {
-    if (!problem.cluster.typeOf(device).has(problem.training.precision)) continue;
+    if (!problem.cluster.typeOf(device).has(problem.training.precision) || constraints.excludes(device)) continue;
     limits.devices.push_back(device);
     largestGroup = std::max(largestGroup, ++groups[{device.node, problem.cluster.typeIndexOf(device)}]);
   }
-  const int mostTp = here ? std::min(largestGroup, ownRuntime().maxTp) : largestGroup;
+  int mostTp = here ? std::min(largestGroup, ownRuntime().maxTp) : largestGroup;
+  mostTp = std::min(mostTp, constraints.mostTp.value_or(mostTp));
   for (int tp = 1; tp <= mostTp; tp *= 2) {
     if (divides(problem.model, tp)) limits.tps.push_back(tp);
   }

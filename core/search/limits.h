@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plan/problem.h"
+#include "core/search/constraints.h"
 
 namespace evenkeel {
 
@@ -15,7 +16,7 @@ struct Limits {
   bool recompute = false;
   std::vector<DeviceId> devices;  // those that have the precision, by node and index
 };
-[[nodiscard]] Limits limitsOf(const Problem& problem);
+[[nodiscard]] Limits limitsOf(const Problem& problem, const Constraints& constraints = {});
 
 /// Numbers of samples worth a try as micro-batch: 1, 2, 3, 4, 6, 8, 12, 16, ... up to `most`, and `most` itself. Ascending.
 [[nodiscard]] std::vector<int> microBatchChoices(std::int64_t most);

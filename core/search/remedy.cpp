@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostTries = 2000;
 
 /// Feasibility depends on bytes, which the analytic profile counts for any problem; a measured profile knows only its own.
-bool isFeasible(const Problem& problem, const SearchTask& task, std::stop_token stop) {
+bool isFeasible(const Problem& problem, const Constraints& constraints, const SearchTask& task, std::stop_token stop) {
   const AnalyticProfile profile(problem.model, problem.training);
   const SearchTask changed{
       .problem = problem, .profile = &profile, .budget = {.effort = kMostTries, .threads = task.budget.threads}, .options = {}};
@@ -28,7 +28,7 @@ bool isFeasible(const Problem& problem, const SearchTask& task, std::stop_token 
     void onIncumbent(const Incumbent&) override { source_.request_stop(); }
     std::stop_source& source_;
   } observer(found);
-  SearchSession session("uniform", changed, observer, found.get_token());
+  SearchSession session("uniform", changed, observer, found.get_token(), constraints);
   considerUniformGrid(session);
   return !session.incumbent().empty();
 }
@@ -81,10 +81,17 @@ std::vector<Change> changes(const Problem& problem) {
 Result<Plan> withRemedy(Result<Plan> result, const SearchTask& task, std::stop_token stop) {
   if (result || result.error().code != Error::Code::Infeasible) return result;
   Error error = std::move(result).error();
+  const auto constraints = constraintsFrom(task.options, task.problem.cluster);  // none where a planner does not offer them
+  const Constraints asked = constraints ? *constraints : Constraints{};
+  if (asked.any() && isFeasible(task.problem, {}, task, stop)) {
+    error.remedy = "leave out";
+    for (const std::string& option : asked.given) error.remedy += " --planner-option " + option;
+    return error;
+  }
   for (const Change& change : changes(task.problem)) {
     Problem changed = task.problem;
     if (stop.stop_requested() || !change.apply(changed)) break;
-    if (!isFeasible(changed, task, stop)) continue;
+    if (!isFeasible(changed, asked, task, stop)) continue;
     error.remedy = change.text;
     break;
   }

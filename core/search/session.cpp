@@ -13,7 +13,6 @@
 #include "core/base/words.h"
 #include "core/cost/bound.h"
 #include "core/cost/stage_time.h"
-#include "core/search/limits.h"
 
 namespace evenkeel {
 namespace {
@@ -23,6 +22,15 @@ constexpr std::size_t kBatch = 64;
 constexpr Seconds kReportEvery{0.1};
 /// More of them only wait for each other.
 constexpr int kMostThreads = 64;
+
+/// So that what fits leaves `reserve` free, in place of what every plan leaves.
+Cluster withReserve(Cluster cluster, std::optional<double> reserve) {
+  if (!reserve) return cluster;
+  for (DeviceType& type : cluster.deviceTypes)
+    type.memory =
+        Bytes{static_cast<std::int64_t>(static_cast<double>(type.memory.value) * (1 - *reserve) / (1 - kMemoryReserve))};
+  return cluster;
+}
 
 }  // namespace
 
@@ -37,20 +45,25 @@ struct SearchSession::Threads {
 };
 
 struct SearchSession::Assessment {
-  bool made = false, slower = false;
+  bool made = false, slower = false, forbidden = false;
   std::optional<MemoryLack> lack;
   std::optional<Seconds> time;
   std::vector<Pipeline> pipelines;
 };
 
-SearchSession::SearchSession(std::string planner, const SearchTask& task, SearchObserver& observer, std::stop_token stop)
+SearchSession::SearchSession(std::string planner, const SearchTask& task, SearchObserver& observer, std::stop_token stop,
+                             Constraints constraints)
     : planner_(std::move(planner)),
       task_(task),
       observer_(observer),
       stop_(std::move(stop)),
       begin_(std::chrono::steady_clock::now()),
-      model_(task.problem.cluster, task.problem.model, task.problem.training, *task.profile),
-      lowerBound_(problemLowerBound(model_)),
+      constraints_(std::move(constraints)),
+      limits_(limitsOf(task.problem, constraints_)),
+      cluster_(withReserve(task.problem.cluster, constraints_.reserve)),
+      model_(cluster_, task.problem.model, task.problem.training, *task.profile),
+      workBound_(problemLowerBound(model_)),
+      lowerBound_(workBound_),
       threads_(std::make_unique<Threads>(task.budget.threads)),
       incumbentTime_{std::numeric_limits<double>::infinity()} {
   if (lowerBound_.value > 0) observer_.onBound(lowerBound_);
@@ -103,6 +116,8 @@ void SearchSession::consider(std::size_t count, const Make& make, std::string_vi
     parallel(batch.size(), [&](std::size_t i) {
       std::vector<Pipeline> pipelines = make(begin + i);
       if (pipelines.empty()) return;
+      batch[i].forbidden = constraints_.any() && !constraints_.allow(pipelines);
+      if (batch[i].forbidden) return;
       batch[i] = assess(pipelines);
       batch[i].pipelines = std::move(pipelines);
     });
@@ -117,6 +132,10 @@ void SearchSession::consider(std::size_t count, const Make& make, std::string_vi
 }
 
 void SearchSession::countOutcome(Assessment& result) {
+  if (result.forbidden) {
+    ++counters_.pruned["against the planner options"];
+    return;
+  }
   if (!result.made || result.slower) {
     ++counters_.pruned["slower than the incumbent"];
     return;
@@ -145,8 +164,7 @@ void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::s
   entry["seconds"] = rounded(found.value);
   entry["iteration_ms"] = rounded(milliseconds(time));
   incumbents_.push_back(std::move(entry));
-  Evaluation evaluation = evaluate(model_, planOf(incumbent_), lowerBound_, false);
-  assert(evaluation.valid());
+  Evaluation evaluation = evaluated(incumbent_);
   observer_.onIncumbent({std::move(evaluation.plan), found, std::string(finder)});
 }
 
@@ -172,6 +190,34 @@ Plan SearchSession::planOf(std::vector<Pipeline> pipelines) const {
   return plan;
 }
 
+Evaluation SearchSession::evaluated(std::vector<Pipeline> pipelines) const {
+  Evaluation evaluation =
+      constraints_.reserve
+          ? evaluate(CostModel(task_.problem.cluster, task_.problem.model, task_.problem.training, *task_.profile),
+                     planOf(std::move(pipelines)), lowerBound_, false)
+          : evaluate(model_, planOf(std::move(pipelines)), lowerBound_, false);
+  assert(evaluation.valid());
+  return evaluation;
+}
+
+Error SearchSession::whyNone() const {
+  if (!closestLack_ && constraints_.any()) {
+    std::string options;
+    for (const std::string& option : constraints_.given) options += (options.empty() ? "" : " ") + option;
+    return invalidInput("--planner-option " + options, "leaves no layout of these devices", "leave out or widen one of them");
+  }
+  if (!closestLack_)
+    return infeasible(planner_, "no layout of these devices holds the model", "draw devices that have the precision");
+  const Stage& stage = closest_[closestLack_->pipeline].stages[closestLack_->stage];
+  const DeviceId device = stage.devices[closestLack_->replica * static_cast<std::size_t>(stage.tp)];
+  return infeasible(fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage),
+                                model_.cluster().typeOf(device).name, model_.cluster().nameOf(device)),
+                    fmt::format("lacks {:.2f} GiB{} in the layout that comes closest", gib(closestLack_->lack),
+                                !stage.recompute.empty() ? " even with full recomputation"
+                                : limits_.recompute      ? ""
+                                                         : " even with micro-batches of 1"));
+}
+
 Result<Plan> SearchSession::finish(std::string_view criterion) {
   reportCounters(true);
   const bool cancelled = stop_.stop_requested();
@@ -182,19 +228,9 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   if (incumbent_.empty()) {
     if (why != criterion)
       return Error{Error::Code::Cancelled, planner_, fmt::format("ended by {} before there was a plan", why), "search longer"};
-    if (!closestLack_)
-      return infeasible(planner_, "no layout of these devices holds the model", "draw devices that have the precision");
-    const Stage& stage = closest_[closestLack_->pipeline].stages[closestLack_->stage];
-    const DeviceId device = stage.devices[closestLack_->replica * static_cast<std::size_t>(stage.tp)];
-    return infeasible(fmt::format("{}, {} {}", placeOf(closestLack_->pipeline, closestLack_->stage),
-                                  model_.cluster().typeOf(device).name, model_.cluster().nameOf(device)),
-                      fmt::format("lacks {:.2f} GiB{} in the layout that comes closest", gib(closestLack_->lack),
-                                  !stage.recompute.empty()            ? " even with full recomputation"
-                                  : limitsOf(task_.problem).recompute ? ""
-                                                                      : " even with micro-batches of 1"));
+    return whyNone();
   }
-  Evaluation evaluation = evaluate(model_, planOf(std::move(incumbent_)), lowerBound_, false);
-  assert(evaluation.valid());
+  Evaluation evaluation = evaluated(std::move(incumbent_));
   Plan plan = std::move(evaluation.plan);
   plan.inputsSha256 = inputsHash(plan.cluster, plan.model, plan.training);
   plan.search["planner"] = planner_;
@@ -207,6 +243,7 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
   plan.search["pruned"] = Json::object();
   for (const auto& [reason, count] : counters_.pruned) plan.search["pruned"][reason] = count;
   plan.search["stopped"] = why;
+  if (lowerBound_ > workBound_) plan.search[kWorkBoundField] = rounded(milliseconds(workBound_));
   for (const auto& [key, value] : notes_.items()) plan.search[key] = value;
   plan.search["incumbents"] = incumbents_;
   return plan;
@@ -241,6 +278,15 @@ Result<void> checkTask(const std::string& planner, std::span<const PlannerOption
                         "choose fp16 or fp32");
   }
   return {};
+}
+
+Result<Constraints> checkConstrainedTask(const std::string& planner, std::span<const PlannerOptionInfo> known,
+                                         const SearchTask& task) {
+  if (auto checked = checkTask(planner, known, task); !checked) return checked.error();
+  auto constraints = constraintsFrom(task.options, task.problem.cluster);
+  if (constraints && limitsOf(task.problem, *constraints).devices.empty())
+    return invalidInput("--planner-option exclude", "leaves no device that has the precision", "exclude fewer");
+  return constraints;
 }
 
 }  // namespace evenkeel

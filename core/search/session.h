@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "core/cost/evaluate.h"
+#include "core/search/constraints.h"
+#include "core/search/limits.h"
 #include "core/search/search.h"
 
 namespace evenkeel {
@@ -14,14 +16,20 @@ namespace evenkeel {
 /// they are assessed in parallel in batches of fixed size and merged by index, so that threads change nothing but the time.
 class SearchSession {
  public:
-  /// Everything is referenced and must outlive the session.
-  SearchSession(std::string planner, const SearchTask& task, SearchObserver& observer, std::stop_token stop);
+  /// Everything is referenced and must outlive the session, but the constraints.
+  SearchSession(std::string planner, const SearchTask& task, SearchObserver& observer, std::stop_token stop,
+                Constraints constraints = {});
   ~SearchSession();
   SearchSession(const SearchSession&) = delete;
   SearchSession& operator=(const SearchSession&) = delete;
 
+  /// Its devices have less memory where a reserve is demanded.
   [[nodiscard]] const CostModel& model() const { return model_; }
   [[nodiscard]] const Problem& problem() const { return task_.problem; }
+  [[nodiscard]] const SearchTask& task() const { return task_; }
+  [[nodiscard]] const Constraints& constraints() const { return constraints_; }
+  /// Of the problem under the constraints.
+  [[nodiscard]] const Limits& limits() const { return limits_; }
   /// A person, the time limit or the effort ended the search. Thread-safe.
   [[nodiscard]] bool stopped() const;
   /// For a planner that runs another one.
@@ -68,14 +76,19 @@ class SearchSession {
   void reportCounters(bool atEnd);
   [[nodiscard]] Seconds elapsed() const;
   [[nodiscard]] Plan planOf(std::vector<Pipeline> pipelines) const;
+  [[nodiscard]] Evaluation evaluated(std::vector<Pipeline> pipelines) const;
+  [[nodiscard]] Error whyNone() const;
 
   std::string planner_;
   const SearchTask& task_;
   SearchObserver& observer_;
   std::stop_token stop_;
   std::chrono::steady_clock::time_point begin_;
+  Constraints constraints_;
+  Limits limits_;
+  Cluster cluster_;  // with the reserve
   CostModel model_;
-  Seconds lowerBound_;
+  Seconds workBound_, lowerBound_;
   struct Threads;
   std::unique_ptr<Threads> threads_;
 
@@ -93,5 +106,8 @@ class SearchSession {
 /// Refuses options that the planner does not list, and problems for which no plan can be right.
 [[nodiscard]] Result<void> checkTask(const std::string& planner, std::span<const PlannerOptionInfo> known,
                                      const SearchTask& task);
+/// The same, for planners that offer constraints (which `known` lists too); refuses those that leave no device.
+[[nodiscard]] Result<Constraints> checkConstrainedTask(const std::string& planner, std::span<const PlannerOptionInfo> known,
+                                                       const SearchTask& task);
 
 }  // namespace evenkeel

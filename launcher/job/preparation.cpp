@@ -77,8 +77,26 @@ void Preparation::examine() {
     node.layout = std::move(layout);
     nodes_.push_back(std::move(node));
   }
+  examineTargets();
+  if (firstCode_) return;
   inParallel(nodes_.size(), [this](std::size_t i) { examineNode(nodes_[i]); });
   if (!firstCode_ && !stop_.stop_requested()) examineAddresses();
+}
+
+// A node without an ssh host is this machine, and only one of them can be that: otherwise a forgotten host would train here in silence
+// (DeepSpeed #3669, #2612).
+void Preparation::examineTargets() {
+  if (request_.local) return;
+  std::string names;
+  int here = 0;
+  for (const PreparedNode& node : nodes_) {
+    if (!node.isHere()) continue;
+    if (++here <= 3) names += (names.empty() ? "" : ", ") + node.layout.name;
+  }
+  if (here < 2) return;
+  if (here > 3) names += fmt::format(" and {} more", here - 3);
+  object("", "reachable", invalidInput("", names + " name no ssh host, so that all of them would be this machine",
+                                       "give them ssh hosts in the cluster, or launch with --local to run every node here"));
 }
 
 void Preparation::examinePlan() {

@@ -48,6 +48,7 @@ class Preparation {
  private:
   void tell(PreflightRow row, Error::Code code = Error::Code::Failed);
   void object(const std::string& node, const std::string& check, const Error& error);
+  void examineTargets();
   void examinePlan();
   void examineData();
   void examineNode(PreparedNode& node);

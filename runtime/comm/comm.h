@@ -43,6 +43,8 @@ class Comm {
 
   /// In place: the sum over `ranks`, the same bits on all of them and in every run. The set must have been joined.
   [[nodiscard]] virtual Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) = 0;
+  /// The same with the largest in place of the sum.
+  [[nodiscard]] virtual Result<void> allReduceMax(const at::Tensor& tensor, const std::vector<int>& ranks) = 0;
 };
 
 }  // namespace evenkeel

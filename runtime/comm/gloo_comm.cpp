@@ -81,11 +81,10 @@ class GlooComm final : public Comm {
   }
 
   Result<void> allReduceSum(const at::Tensor& tensor, const std::vector<int>& ranks) override {
-    assert(tensor.is_contiguous());
-    return waitFor(ranks, "adding up", [&] {
-      std::vector<at::Tensor> tensors = {tensor};
-      groups_.at(ranks)->allreduce(tensors)->wait(peerTimeout());
-    });
+    return allReduce(tensor, ranks, c10d::ReduceOp::SUM, "adding up");
+  }
+  Result<void> allReduceMax(const at::Tensor& tensor, const std::vector<int>& ranks) override {
+    return allReduce(tensor, ranks, c10d::ReduceOp::MAX, "comparing");
   }
 
  private:
@@ -110,6 +109,16 @@ class GlooComm final : public Comm {
     int peer_;
     bool isSend_;
   };
+
+  Result<void> allReduce(const at::Tensor& tensor, const std::vector<int>& ranks, c10d::ReduceOp operation, const char* doing) {
+    assert(tensor.is_contiguous());
+    return waitFor(ranks, doing, [&] {
+      std::vector<at::Tensor> tensors = {tensor};
+      c10d::AllreduceOptions options;
+      options.reduceOp = operation;
+      groups_.at(ranks)->allreduce(tensors, options)->wait(peerTimeout());
+    });
+  }
 
   std::unique_ptr<Transfer> start(const at::Tensor& tensor, int peer, int tag, bool isSend) {
     assert(tensor.is_contiguous() && peer != options_.rank);

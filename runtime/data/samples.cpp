@@ -22,6 +22,15 @@ SampleRange samplesOfMicroBatch(const Plan& plan, std::size_t pipeline, std::int
   return {first + microBatch * own.microBatch, own.samplesOf(microBatch)};
 }
 
+SampleRange samplesOfReplica(const Plan& plan, const RankPlace& place, std::int64_t microBatch) {
+  SampleRange range = samplesOfMicroBatch(plan, place.pipeline, microBatch);
+  const Pipeline& pipeline = plan.pipelines[place.pipeline];
+  const std::vector<int> shares = replicaShares(pipeline.stages[place.stage], pipeline.microBatch, range.count);
+  for (int replica = 0; replica < place.replica; ++replica) range.first += shares[static_cast<std::size_t>(replica)];
+  range.count = shares[static_cast<std::size_t>(place.replica)];
+  return range;
+}
+
 ByteSamples::ByteSamples(std::filesystem::path file, int descriptor, std::int64_t bytes, const Options& options)
     : file_(std::move(file)), descriptor_(descriptor), bytes_(bytes), options_(options), random_(options.seed, "samples") {}
 

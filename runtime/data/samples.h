@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/base/result.h"
-#include "core/plan/plan.h"
+#include "core/plan/block_map.h"
 
 namespace evenkeel {
 
@@ -21,6 +21,8 @@ struct SampleRange {
 /// Which samples micro-batch m of a pipeline trains: pipelines take the global batch in the order of the plan, each its local
 /// batch, each micro-batch the next of them. Every sample belongs to exactly one micro-batch.
 [[nodiscard]] SampleRange samplesOfMicroBatch(const Plan& plan, std::size_t pipeline, std::int64_t microBatch);
+/// Which of them the replica of a rank trains: replicas take the samples of a micro-batch in order, each its share. Maybe none.
+[[nodiscard]] SampleRange samplesOfReplica(const Plan& plan, const RankPlace& place, std::int64_t microBatch);
 
 /// Byte-level training data from one file. A sample is a window of sequenceLength + 1 bytes at a random place (with replacement):
 /// inputs are all but its last byte, targets all but its first. Which window sample i of step t is depends on (seed, t, i) only.

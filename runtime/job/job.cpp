@@ -14,16 +14,10 @@ namespace {
 
 constexpr Bounds<double> kTimeout{0.05, 7 * 86400.0};
 
-/// Models of the GPT family that no unit of this runtime computes: a plan may hold them, since a family names no variants.
+/// What no unit of this runtime computes: a plan may hold it, since a family names no variants.
 std::vector<Violation> unsupportedVariants(const Model& model) {
-  std::vector<Violation> reasons;
-  if (model.family() != Family::Gpt) return reasons;  // notLaunchable() says so
-  const std::string remedy = "use a model with LayerNorm, an ungated MLP and learned positions, for example tiny-gpt";
-  if (model.norm != Norm::LayerNorm) reasons.push_back({"model", "uses RMSNorm, which the runtime cannot train yet", remedy});
-  if (model.gated) reasons.push_back({"model", "has a gated MLP, which the runtime cannot train yet", remedy});
-  if (model.position != Position::Learned)
-    reasons.push_back({"model", "has rotary positions, which the runtime cannot train yet", remedy});
-  return reasons;
+  if (model.position != Position::Rotary || model.headDim % 2 == 0) return {};
+  return {{"model", fmt::format("has rotary positions and heads of odd width {}", model.headDim), "use an even head_dim"}};
 }
 
 Result<void> refuse(const std::string& source, const std::vector<Violation>& reasons) {

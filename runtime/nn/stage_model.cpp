@@ -11,71 +11,96 @@ namespace {
 /// Collects the weights of a unit by the names that core/model gives them.
 class WeightsOf {
  public:
-  WeightsOf(const Model& model, const Parameters& parameters, int unit)
-      : model_(model), parameters_(parameters), layer_(fmt::format("layer.{}", model.layerOfUnit(unit))) {}
+  WeightsOf(const Model& model, const Parameters& parameters, const TensorParallel& group, int unit)
+      : model_(model),
+        parameters_(parameters),
+        group_(group),
+        layerIndex_(model.layerOfUnit(unit)),
+        layer_(fmt::format("layer.{}", layerIndex_)) {}
 
-  EmbeddingWeights embedding() const { return {weight("embedding.token"), weight("embedding.position")}; }
+  EmbeddingWeights embedding() const {
+    return {.token_VH = weight("embedding.token"), .position_CH = weight("embedding.position"), .firstToken = firstToken()};
+  }
 
   AttentionWeights attention() const {
+    const LinearWeights query = linear(layer_ + ".attention.query"), key = linear(layer_ + ".attention.key");
     return {.norm = norm(layer_ + ".norm1"),
-            .query = linear(layer_ + ".attention.query"),
-            .key = linear(layer_ + ".attention.key"),
+            .query = query,
+            .key = key,
             .value = linear(layer_ + ".attention.value"),
             .projection = linear(layer_ + ".attention.projection"),
-            .heads = model_.heads,
-            .kvHeads = model_.kvHeads,
-            .headDim = model_.headDim};
+            .heads = query.weight_OI.size(0) / model_.headDim,
+            .kvHeads = key.weight_OI.size(0) / model_.headDim,
+            .headDim = model_.headDim,
+            .position = model_.position,
+            .layer = layerIndex_};
   }
 
   MlpWeights mlp() const {
-    return {.norm = norm(layer_ + ".norm2"), .fc1 = linear(layer_ + ".mlp.fc1"), .fc2 = linear(layer_ + ".mlp.fc2")};
+    return {.norm = norm(layer_ + ".norm2"),
+            .gate = linear(layer_ + ".mlp.gate"),
+            .fc1 = linear(layer_ + ".mlp.fc1"),
+            .fc2 = linear(layer_ + ".mlp.fc2"),
+            .layer = layerIndex_};
   }
 
   HeadWeights head() const {
     return {.norm = norm("head.norm"),
             .token_VH = weight(model_.tiedEmbeddings ? "embedding.token" : "head.weight"),
+            .firstToken = firstToken(),
             .vocab = model_.vocab};
   }
 
  private:
   at::Tensor weight(const std::string& name) const { return parameters_.weight(name); }
-  NormWeights norm(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias")}; }
+  NormWeights norm(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias"), model_.norm}; }
   LinearWeights linear(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias")}; }
+  std::int64_t firstToken() const { return model_.paddedVocab() / group_.size() * group_.shard(); }
 
   const Model& model_;
   const Parameters& parameters_;
+  const TensorParallel& group_;
+  int layerIndex_;
   std::string layer_;
 };
 
+std::vector<OpStep> opsOfUnit(const Model& model, int unit, const Parameters& parameters, const TensorParallel& group,
+                              const Dropout& dropout) {
+  const WeightsOf weights(model, parameters, group, unit);
+  switch (model.unitKind(unit)) {
+    case UnitKind::Embedding: return embeddingOps(weights.embedding(), group);
+    case UnitKind::Attention: return attentionOps(weights.attention(), group, dropout);
+    case UnitKind::Mlp: return mlpOps(weights.mlp(), group, dropout);
+    case UnitKind::Head: return headOps(weights.head(), group);
+  }
+  assert(false);
+  return {};
+}
+
+std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
+  std::bitset<kOpCount> ops;
+  for (const Recompute& recompute : stage.recompute) {
+    if (unit < recompute.units.first || unit >= recompute.units.last) continue;
+    for (const Op op : recompute.ops) ops.set(static_cast<std::size_t>(op));
+  }
+  return ops;
+}
+
 }  // namespace
 
-StageModel::StageModel(const Model& model, UnitRange units, const Parameters& parameters) {
-  for (int unit = units.first; unit < units.last; ++unit) {
-    const WeightsOf weights(model, parameters, unit);
-    switch (model.unitKind(unit)) {
-      case UnitKind::Embedding:
-        units_.emplace_back([w = weights.embedding()](const at::Tensor& x, const at::Tensor&) { return embed(x, w); });
-        break;
-      case UnitKind::Attention:
-        units_.emplace_back(
-            [w = weights.attention()](const at::Tensor& x, const at::Tensor&) { return evenkeel::attention(x, w); });
-        break;
-      case UnitKind::Mlp:
-        units_.emplace_back([w = weights.mlp()](const at::Tensor& x, const at::Tensor&) { return evenkeel::mlp(x, w); });
-        break;
-      case UnitKind::Head:
-        units_.emplace_back([w = weights.head()](const at::Tensor& x, const at::Tensor& targets_BS) {
-          return sumOfTokenLosses(x, targets_BS, w);
-        });
-        break;
-    }
+StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
+                       const Dropout& dropout) {
+  for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
+    for (Segment& segment : segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)))
+      segments_.push_back(std::move(segment));
   }
 }
 
-at::Tensor StageModel::forward(const at::Tensor& input, const at::Tensor& targets_BS) const {
-  at::Tensor x = input;
-  for (const Unit& unit : units_) x = unit(x, targets_BS);
-  return x;
+at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch) const {
+  Slots slots;
+  slots[Slot::Residual] = input;
+  for (const Segment& segment : segments_) run(segment, slots, batch);
+  return slots.take(Slot::Residual);
 }
 
 }  // namespace evenkeel

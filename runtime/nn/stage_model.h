@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "runtime/nn/dropout.h"
 #include "runtime/nn/parameters.h"
+#include "runtime/nn/recompute.h"
+#include "runtime/nn/tensor_parallel.h"
 
 namespace evenkeel {
 
-/// The units [first, last) of a model, on the weights of one rank.
+/// The units of one stage of a model, on the weights of one rank.
 class StageModel {
  public:
-  /// `parameters` must hold the tensors of all these units and outlive this.
-  StageModel(const Model& model, UnitRange units, const Parameters& parameters);
+  /// `parameters` must hold the rank's shard of the tensors of all these units; they and `group` outlive this.
+  StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
+             const Dropout& dropout = {});
 
-  /// `input`: tokens_BS (int64) if the stage begins with the embedding, else x_BSH. `targets_BS` (int64) is used by the head
-  /// only. Returns x_BSH, or the sum of the token losses (one double) if the stage ends with the head.
-  [[nodiscard]] at::Tensor forward(const at::Tensor& input, const at::Tensor& targets_BS) const;
+  /// `input`: tokens_BS (int64) if the stage begins with the embedding, else x_BSH. Returns x_BSH, or the sum of the token losses
+  /// (one double) if the stage ends with the head. Throws CommFailure, as does the backward of what it returns.
+  [[nodiscard]] at::Tensor forward(const at::Tensor& input, const Batch& batch) const;
 
  private:
-  using Unit = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& targets_BS)>;
-  std::vector<Unit> units_;
+  std::vector<Segment> segments_;
 };
 
 }  // namespace evenkeel

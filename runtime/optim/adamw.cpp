@@ -19,6 +19,7 @@ void applyAdamW(const AdamWState& state, const AdamWStep& settings) {
   const auto rate = static_cast<float>(settings.learningRate / correction1);
   const auto scale = static_cast<float>(1.0 / std::sqrt(correction2));
   const auto beta1 = static_cast<float>(settings.beta1), beta2 = static_cast<float>(settings.beta2);
+  const auto gradientScale = static_cast<float>(settings.gradientScale);
   // never 0: an element without any gradient yet would divide 0 by 0
   const float epsilon = std::max(static_cast<float>(settings.epsilon), std::numeric_limits<float>::min());
   float* const parameters = state.parameters.data();
@@ -26,7 +27,7 @@ void applyAdamW(const AdamWState& state, const AdamWStep& settings) {
   float* const second = state.secondMoments.data();
   const float* const gradients = state.gradients.data();
   for (std::size_t i = 0; i < count; ++i) {
-    const float gradient = gradients[i];
+    const float gradient = gradientScale * gradients[i];
     first[i] = beta1 * first[i] + (1.0F - beta1) * gradient;
     second[i] = beta2 * second[i] + (1.0F - beta2) * gradient * gradient;
     parameters[i] = keep * parameters[i] - rate * first[i] / (std::sqrt(second[i]) * scale + epsilon);

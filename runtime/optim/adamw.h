@@ -9,7 +9,8 @@ namespace evenkeel {
 /// Settings of one AdamW step. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019.
 struct AdamWStep {
   double learningRate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0;
-  std::int64_t step = 1;  // from 1: corrects the bias of the moments
+  double gradientScale = 1;  // of every gradient before it is used: clipping
+  std::int64_t step = 1;     // from 1: corrects the bias of the moments
 };
 
 /// Neighbouring elements of the flat buffers of one rank; all spans have the same length.

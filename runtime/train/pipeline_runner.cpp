@@ -11,28 +11,38 @@
 namespace evenkeel {
 namespace {
 
-// Messages of a pair of stages keep their order per tag; one tag a direction is enough.
+// Messages of a pair of ranks keep their order per tag; one tag a direction is enough.
 constexpr int kActivationTag = 1, kGradientTag = 2;
 
 }  // namespace
 
-PipelineRunner::PipelineRunner(StageTask task, const StageModel& model, const ByteSamples& samples, Comm& comm,
+PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const ByteSamples& samples, Comm& comm,
                                ComputeClock& clock)
-    : task_(std::move(task)),
+    : plan_(plan),
+      place_(place),
       model_(model),
       samples_(samples),
       comm_(comm),
       clock_(clock),
       microBatches_(static_cast<int>(pipeline().microBatchCount())),
-      schedule_(oneForwardOneBackward({.stage = static_cast<int>(task_.stage),
+      schedule_(oneForwardOneBackward({.stage = static_cast<int>(place_.stage),
                                        .stages = static_cast<int>(pipeline().stages.size()),
-                                       .microBatches = microBatches_})) {}
+                                       .microBatches = microBatches_})),
+      own_(sideOf(place_.stage)) {
+  if (place_.stage > 0) previous_.emplace(sideOf(place_.stage - 1));
+  if (place_.stage + 1 < pipeline().stages.size()) next_.emplace(sideOf(place_.stage + 1));
+}
+
+StageSide PipelineRunner::sideOf(std::size_t stage) const {
+  const Stage& side = pipeline().stages[stage];
+  return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
+}
 
 Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step) {
   step_ = step;
   outcome_ = {};
-  if (!isFirst()) postReceive(nextActivation_, 0, *task_.previousRank, kActivationTag);
-  if (!isLast()) postReceive(nextGradient_, 0, *task_.nextRank, kGradientTag);
+  if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
+  if (!isLast()) postReceive(nextGradient_, 0, *next_, kGradientTag);
   for (const Instruction& instruction : schedule_) {
     if (auto done = execute(instruction); !done) return done.error();
   }
@@ -47,27 +57,28 @@ Result<void> PipelineRunner::execute(Instruction instruction) {
   const int m = instruction.microBatch;
   switch (instruction.action) {
     case Action::ReceiveActivation: {
-      auto received = receive(nextActivation_, *task_.previousRank, kActivationTag);
+      auto received = receive(nextActivation_, *previous_, kActivationTag);
       if (!received) return received.error();
       activation_ = *std::move(received);
       // The previous stage has fill(stage - 1) + m forwards behind it, so that many backwards less its fill took our gradients.
-      const int fill = static_cast<int>(pipeline().stages.size() - task_.stage);
+      const int fill = static_cast<int>(pipeline().stages.size() - place_.stage);
       return finishSends(sentGradients_, m - fill - 1);
     }
     case Action::Forward: return forward(m);
     case Action::SendActivation:
-      send(sentActivations_, inFlight_.at(m).output.detach(), m, *task_.nextRank, kActivationTag);
+      if (const auto own = inFlight_.find(m); own != inFlight_.end())
+        send(sentActivations_, own->second.output.detach(), m, *next_, kActivationTag);
       return {};
     case Action::ReceiveGradient: {
-      auto received = receive(nextGradient_, *task_.nextRank, kGradientTag);
+      auto received = receive(nextGradient_, *next_, kGradientTag);
       if (!received) return received.error();
       gradient_ = *std::move(received);
       return finishSends(sentActivations_, m);  // the next stage has used what it sends the gradient of
     }
-    case Action::Backward: backward(m); return {};
+    case Action::Backward: return backward(m);
     case Action::SendGradient: {
       auto gradient = gradientsToSend_.extract(m);
-      send(sentGradients_, std::move(gradient.mapped()), m, *task_.previousRank, kGradientTag);
+      if (!gradient.empty()) send(sentGradients_, std::move(gradient.mapped()), m, *previous_, kGradientTag);
       return {};
     }
   }
@@ -75,28 +86,40 @@ Result<void> PipelineRunner::execute(Instruction instruction) {
   return {};
 }
 
+template <class Work>
+Result<void> PipelineRunner::compute(const Work& work) {
+  try {
+    clock_.run(work);
+    return {};
+  } catch (const CommFailure& failure) {
+    return failure.error;
+  }
+}
+
 Result<void> PipelineRunner::forward(int microBatch) {
+  const SampleRange range = samplesOf(microBatch);
+  if (range.count == 0) return {};
   Windows windows;
   if (isFirst() || isLast()) {
-    auto read = readWindows(microBatch);
+    auto read = readWindows(range);
     if (!read) return read.error();
     windows = *std::move(read);
   }
-  clock_.run([&] {
+  return compute([&] {
     InFlight& own = inFlight_[microBatch];
     own.input = isFirst() ? windows.inputs_BS : std::exchange(activation_, {}).requires_grad_();
-    own.output = model_.forward(own.input, windows.targets_BS);
-    if (isLast()) outcome_.lossSum += own.output.item<double>();
+    own.output = model_.forward(own.input, {.targets_BS = windows.targets_BS, .step = step_, .firstSample = range.first});
+    if (isLast() && place_.shard == 0) outcome_.lossSum += own.output.item<double>();
   });
-  return {};
 }
 
-void PipelineRunner::backward(int microBatch) {
-  clock_.run([&] {
-    const InFlight own = std::move(inFlight_.extract(microBatch).mapped());
+Result<void> PipelineRunner::backward(int microBatch) {
+  auto known = inFlight_.extract(microBatch);
+  if (known.empty()) return {};
+  return compute([&] {
+    const InFlight own = std::move(known.mapped());
     if (isLast()) {
-      const auto tokens =
-          static_cast<double>(task_.plan.training.globalBatch) * static_cast<double>(task_.plan.training.sequenceLength);
+      const auto tokens = static_cast<double>(plan_.training.globalBatch) * static_cast<double>(plan_.training.sequenceLength);
       own.output.backward(at::full({}, 1.0 / tokens, at::kDouble));
     } else {
       own.output.backward(std::exchange(gradient_, {}));
@@ -105,9 +128,8 @@ void PipelineRunner::backward(int microBatch) {
   });
 }
 
-Result<PipelineRunner::Windows> PipelineRunner::readWindows(int microBatch) const {
-  const SampleRange range = samplesOfMicroBatch(task_.plan, task_.pipeline, microBatch);
-  const std::int64_t sequence = task_.plan.training.sequenceLength;
+Result<PipelineRunner::Windows> PipelineRunner::readWindows(SampleRange range) const {
+  const std::int64_t sequence = plan_.training.sequenceLength;
   Windows windows{at::empty({range.count, sequence}, at::kLong), at::empty({range.count, sequence}, at::kLong)};
   auto* input = windows.inputs_BS.data_ptr<std::int64_t>();
   auto* target = windows.targets_BS.data_ptr<std::int64_t>();
@@ -120,36 +142,43 @@ Result<PipelineRunner::Windows> PipelineRunner::readWindows(int microBatch) cons
   return windows;
 }
 
-void PipelineRunner::postReceive(std::optional<Message>& slot, int microBatch, int peer, int tag) {
-  at::Tensor tensor_BSH =
-      at::empty({pipeline().samplesOf(microBatch), task_.plan.training.sequenceLength, task_.plan.model.hidden}, at::kFloat);
-  auto transfer = comm_.receive(tensor_BSH, peer, tag);
-  slot = Message{microBatch, std::move(tensor_BSH), std::move(transfer)};
+void PipelineRunner::postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag) {
+  slot.emplace();
+  slot->microBatch = microBatch;
+  slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden}, at::kFloat);
+  for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
+    slot->transfers.push_back(comm_.receive(slot->tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
 }
 
-Result<at::Tensor> PipelineRunner::receive(std::optional<Message>& slot, int peer, int tag) {
-  Message message = *std::exchange(slot, std::nullopt);
-  if (auto done = await(*message.transfer); !done) return done.error();
-  if (message.microBatch + 1 < microBatches_) postReceive(slot, message.microBatch + 1, peer, tag);
-  return std::move(message.tensor_BSH);
+Result<at::Tensor> PipelineRunner::receive(std::optional<Exchange>& slot, const StageSide& from, int tag) {
+  Exchange exchange = *std::exchange(slot, std::nullopt);
+  if (auto done = await(exchange); !done) return done.error();
+  if (exchange.microBatch + 1 < microBatches_) postReceive(slot, exchange.microBatch + 1, from, tag);
+  return std::move(exchange.tensor_BSH);
 }
 
-void PipelineRunner::send(std::deque<Message>& sent, at::Tensor tensor, int microBatch, int peer, int tag) {
-  auto transfer = comm_.send(tensor, peer, tag);
-  sent.push_back({microBatch, std::move(tensor), std::move(transfer)});
+void PipelineRunner::send(std::deque<Exchange>& sent, at::Tensor tensor_BSH, int microBatch, const StageSide& to, int tag) {
+  Exchange exchange{.microBatch = microBatch, .tensor_BSH = std::move(tensor_BSH), .transfers = {}};
+  for (const Portion& portion : portionsToSend(own_, to, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
+    exchange.transfers.push_back(comm_.send(exchange.tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
+  sent.push_back(std::move(exchange));
 }
 
-Result<void> PipelineRunner::finishSends(std::deque<Message>& sent, int upTo) {
+Result<void> PipelineRunner::finishSends(std::deque<Exchange>& sent, int upTo) {
   while (!sent.empty() && sent.front().microBatch <= upTo) {
-    if (auto done = await(*sent.front().transfer); !done) return done;
+    if (auto done = await(sent.front()); !done) return done;
     sent.pop_front();
   }
   return {};
 }
 
-Result<void> PipelineRunner::await(Transfer& transfer) {
+Result<void> PipelineRunner::await(Exchange& exchange) {
   const auto start = SteadyClock::now();
-  auto done = transfer.wait();
+  Result<void> done;
+  for (const auto& transfer : exchange.transfers) {
+    done = transfer->wait();
+    if (!done) break;
+  }
   outcome_.peerWait += secondsSince(start);
   return done;
 }

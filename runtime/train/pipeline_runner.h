@@ -8,30 +8,26 @@
 #include <optional>
 #include <vector>
 
+#include "core/plan/block_map.h"
 #include "runtime/comm/comm.h"
 #include "runtime/data/samples.h"
 #include "runtime/device/compute_clock.h"
 #include "runtime/nn/stage_model.h"
+#include "runtime/schedule/regroup.h"
 #include "runtime/schedule/schedule.h"
 
 namespace evenkeel {
 
-/// What one stage of one pipeline needs to know of the plan.
-struct StageTask {
-  const Plan& plan;
-  std::size_t pipeline = 0, stage = 0;
-  std::optional<int> previousRank, nextRank;  // none: the first, the last stage
-};
-
-/// Executes the forwards and backwards of one stage of one pipeline, iteration by iteration, in the order of its schedule.
-/// Gradients of (sum of token losses / tokens of the global batch) are added to those of the parameters.
+/// Executes the forwards and backwards of one rank of one stage of one pipeline, iteration by iteration, in the order of its
+/// schedule. Gradients of (sum of token losses / tokens of the global batch) are added to those of the parameters.
 class PipelineRunner {
  public:
   /// Everything that is passed by reference outlives this.
-  PipelineRunner(StageTask task, const StageModel& model, const ByteSamples& samples, Comm& comm, ComputeClock& clock);
+  PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const ByteSamples& samples, Comm& comm,
+                 ComputeClock& clock);
 
   struct Outcome {
-    double lossSum = 0;  // of this stage's tokens; 0 where the stage has no head
+    double lossSum = 0;  // of this replica's tokens, told by its first shard; 0 where the stage has no head
     Seconds peerWait;    // for tensors of the neighbours, and for them to take ours
   };
   /// One iteration; `step` is 0-based. Returns when all of its messages are delivered.
@@ -41,10 +37,11 @@ class PipelineRunner {
   struct InFlight {
     at::Tensor input, output;
   };
-  struct Message {
+  /// The messages that one micro-batch needs in one direction, to or from all ranks of a neighbouring stage.
+  struct Exchange {
     int microBatch = 0;
     at::Tensor tensor_BSH;
-    std::unique_ptr<Transfer> transfer;
+    std::vector<std::unique_ptr<Transfer>> transfers;
   };
   struct Windows {
     at::Tensor inputs_BS, targets_BS;  // int64
@@ -52,33 +49,41 @@ class PipelineRunner {
 
   [[nodiscard]] Result<void> execute(Instruction instruction);
   [[nodiscard]] Result<void> forward(int microBatch);
-  void backward(int microBatch);
-  [[nodiscard]] Result<Windows> readWindows(int microBatch) const;
-  void postReceive(std::optional<Message>& slot, int microBatch, int peer, int tag);
-  [[nodiscard]] Result<at::Tensor> receive(std::optional<Message>& slot, int peer, int tagKind);
-  void send(std::deque<Message>& sent, at::Tensor tensor, int microBatch, int peer, int tag);
-  [[nodiscard]] Result<void> finishSends(std::deque<Message>& sent, int upTo);
-  [[nodiscard]] Result<void> await(Transfer& transfer);
+  [[nodiscard]] Result<void> backward(int microBatch);
+  /// Runs `work` as the device's computation; what fails in its collectives becomes an Error.
+  template <class Work>
+  [[nodiscard]] Result<void> compute(const Work& work);
+  [[nodiscard]] Result<Windows> readWindows(SampleRange range) const;
+  void postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag);
+  [[nodiscard]] Result<at::Tensor> receive(std::optional<Exchange>& slot, const StageSide& from, int tag);
+  void send(std::deque<Exchange>& sent, at::Tensor tensor_BSH, int microBatch, const StageSide& to, int tag);
+  [[nodiscard]] Result<void> finishSends(std::deque<Exchange>& sent, int upTo);
+  [[nodiscard]] Result<void> await(Exchange& exchange);
 
-  [[nodiscard]] const Pipeline& pipeline() const { return task_.plan.pipelines[task_.pipeline]; }
-  [[nodiscard]] bool isFirst() const { return !task_.previousRank; }
-  [[nodiscard]] bool isLast() const { return !task_.nextRank; }
+  [[nodiscard]] const Pipeline& pipeline() const { return plan_.pipelines[place_.pipeline]; }
+  [[nodiscard]] SampleRange samplesOf(int microBatch) const { return samplesOfReplica(plan_, place_, microBatch); }
+  [[nodiscard]] StageSide sideOf(std::size_t stage) const;
+  [[nodiscard]] bool isFirst() const { return !previous_; }
+  [[nodiscard]] bool isLast() const { return !next_; }
 
-  StageTask task_;
+  const Plan& plan_;
+  RankPlace place_;
   const StageModel& model_;
   const ByteSamples& samples_;
   Comm& comm_;
   ComputeClock& clock_;
   int microBatches_;
   std::vector<Instruction> schedule_;
+  StageSide own_;
+  std::optional<StageSide> previous_, next_;
 
   std::int64_t step_ = 0;
   Outcome outcome_;
-  std::map<int, InFlight> inFlight_;
+  std::map<int, InFlight> inFlight_;  // without micro-batches of which this replica has no sample
   std::map<int, at::Tensor> gradientsToSend_;
-  std::optional<Message> nextActivation_, nextGradient_;  // posted one ahead, so that they travel while we compute
-  at::Tensor activation_, gradient_;                      // received, not used yet
-  std::deque<Message> sentActivations_, sentGradients_;   // oldest first
+  std::optional<Exchange> nextActivation_, nextGradient_;  // posted one ahead, so that they travel while we compute
+  at::Tensor activation_, gradient_;                       // received, not used yet
+  std::deque<Exchange> sentActivations_, sentGradients_;   // oldest first
 };
 
 }  // namespace evenkeel

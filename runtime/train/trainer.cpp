@@ -14,20 +14,17 @@
 namespace evenkeel {
 namespace {
 
-/// Rank of the only device of a stage (tp and dp are 1).
-int rankOfStage(const Plan& plan, std::size_t pipeline, std::size_t stage) {
-  const std::vector<DeviceId> devices = plan.usedDevices();
-  const auto own = std::ranges::find(devices, plan.pipelines[pipeline].stages[stage].devices.front());
-  return static_cast<int>(own - devices.begin());
+/// The tp group of a rank; none where it is alone.
+TensorParallel groupOf(const Plan& plan, const RankPlace& place, Comm& comm) {
+  const Stage& stage = plan.pipelines[place.pipeline].stages[place.stage];
+  if (stage.tp == 1) return {};
+  const std::vector<int> ranks = ranksOf(plan, stage);
+  const auto first = ranks.begin() + place.replica * stage.tp;
+  return {comm, {first, first + stage.tp}, place.shard};
 }
 
-StageTask taskOf(const Plan& plan, const RankPlace& place) {
-  StageTask task{.plan = plan, .pipeline = place.pipeline, .stage = place.stage, .previousRank = {}, .nextRank = {}};
-  if (place.stage > 0) task.previousRank = rankOfStage(plan, place.pipeline, place.stage - 1);
-  if (place.stage + 1 < plan.pipelines[place.pipeline].stages.size())
-    task.nextRank = rankOfStage(plan, place.pipeline, place.stage + 1);
-  return task;
-}
+/// What shortens a gradient of this norm to at most `longest`; 0: any is allowed.
+double clipScale(double longest, double norm) { return longest > 0 && norm > longest ? longest / norm : 1.0; }
 
 /// Where the time of one iteration went. The parts are disjoint and, but for some bookkeeping, sum to `iteration`.
 struct StepTimes {
@@ -48,20 +45,21 @@ class Trainer {
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
         map_(blockMap(job.plan)),
         regions_(syncRegions(map_, comm.rank())),
-        parameters_(map_, comm.rank(), job.run.seed),
+        group_(groupOf(job.plan, place_, comm)),
+        parameters_(map_, comm.rank(), place_.shard, job.run.seed),
         clock_(deviceType().speed),
-        model_(job.plan.model, stage().units, parameters_),
-        runner_(taskOf(job.plan, place_), model_, samples, comm, clock_),
+        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
+        runner_(job.plan, place_, model_, samples, comm, clock_),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
   }
 
-  /// Connects the holder sets of this rank's blocks, all ranks in the same order.
+  /// Connects the holder sets of this rank's blocks, all ranks in the same order, then its tp group.
   Result<void> connect() {
     for (const SyncRegion& region : regions_) {
       if (auto joined = comm_.join(map_.holderSets[region.holderSet]); !joined) return joined;
     }
-    return {};
+    return group_.size() > 1 ? comm_.join(group_.sortedRanks()) : Result<void>();
   }
 
   /// One iteration; `step` is 0-based.
@@ -92,6 +90,7 @@ class Trainer {
                           .beta2 = run.beta2,
                           .epsilon = run.epsilon,
                           .weightDecay = run.weightDecay,
+                          .gradientScale = clipScale(run.gradientClip, *norm),
                           .step = step + 1});
     });
     times.optimizer = clock_.takeTotal();
@@ -113,6 +112,7 @@ class Trainer {
 
   /// Sums the gradients of every holder set; returns the norm of the whole model's gradient.
   Result<double> syncGradients() {
+    parameters_.collectGradients();
     for (const SyncRegion& region : regions_) {
       const at::Tensor part = parameters_.gradients().narrow(0, region.offset, region.elements);
       if (auto done = comm_.allReduceSum(part, map_.holderSets[region.holderSet]); !done) return done.error();
@@ -151,6 +151,7 @@ class Trainer {
   RankPlace place_;
   BlockMap map_;
   std::vector<SyncRegion> regions_;
+  TensorParallel group_;
   Parameters parameters_;
   ComputeClock clock_;
   StageModel model_;

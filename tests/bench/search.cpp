@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints how fast planner `optimal` finds and proves plans of the four clusters of issue 5, in CPU time of the process (so that
 // other processes do not disturb it): bench_search [case ...], or
-// bench_search cancel TIMES. Global batch 1024, sequence 2048. Targets stand beside the figures.
+// bench_search cancel TIMES, or
+// bench_search small TIMES (against all other planners on random small clusters). Global batch 1024, sequence 2048. Targets stand
+// beside the figures.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -12,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/profile/analytic_profile.h"
 #include "core/search/search.h"
 
@@ -114,9 +117,66 @@ void measureCancelling(int times) {
   fmt::print("longest: {:.0f} ms of CPU time (target 50 ms)\n", 1e3 * longest);
 }
 
+/// Up to 16 devices of one to three types behind unlike links, small models, any batch.
+Problem smallProblem(std::uint64_t index) {
+  const CounterRandom random(index, "small clusters");
+  std::uint64_t at = 0;
+  const auto below = [&](std::uint64_t bound) { return random.below(at++, bound); };
+  const std::vector<std::string> types = {"A100-80-SXM", "V100-32-SXM2", "Ascend-910B2", "Ascend-910B4"};
+  std::string text;
+  for (std::uint64_t part = 0, parts = 1 + below(3); part < parts; ++part)
+    text += fmt::format("{}{}x{}:{}", part > 0 ? "," : "", 1 + below(2), 1 + below(4), types[below(4)]);
+  Cluster cluster = *parseClusterShorthand(text);
+  for (Node& node : cluster.nodes) {
+    node.nic.bandwidth = (below(3) == 0 ? 0.04 : 0.2 + random.uniform(at++)) * node.nic.bandwidth;
+    node.nicPerDevice = below(2) == 0;
+  }
+  const std::vector<std::string> models = {"gpt3-350m", "gpt3-1.3b", "gpt3-2.7b", "llama2-7b"};
+  const std::vector<std::int64_t> batches = {1, 2, 7, 16, 61, 128};
+  Problem problem{std::move(cluster), *modelFromArgument(models[below(4)]), {}};
+  problem.training = resolveTraining({.globalBatch = batches[below(6)]}, problem.cluster, problem.model);
+  return problem;
+}
+
+/// Where any other planner's plan is faster.
+void compareSmall(int times) {
+  int beaten = 0, feasible = 0;
+  double worst = 1, seconds = 0;
+  for (int i = 0; i < times; ++i) {
+    const Problem problem = smallProblem(static_cast<std::uint64_t>(i));
+    const AnalyticProfile profile(problem.model, problem.training);
+    SearchObserver nobody;
+    const SearchTask task{problem, &profile, {.threads = 1}, {}};
+    const double begin = cpuSeconds();
+    const auto ours = (*plannerNamed("optimal"))->plan(task, nobody, {});
+    seconds += cpuSeconds() - begin;
+    if (!ours) continue;
+    ++feasible;
+    std::string by;
+    double ratio = 1;
+    for (const Planner& planner : planners()) {
+      if (planner.name == "optimal") continue;
+      const auto other = planner.plan(task, nobody, {});
+      if (!other || ours->predicted->iteration / other->predicted->iteration <= ratio * (1 + 1e-9)) continue;
+      ratio = ours->predicted->iteration / other->predicted->iteration;
+      by = planner.name;
+    }
+    if (by.empty()) continue;
+    ++beaten;
+    worst = std::max(worst, ratio);
+    fmt::print("  cluster {}: {} is faster by a factor of {:.4f}\n", i, by, ratio);
+  }
+  fmt::print("optimal is beaten in {} of {} (at worst by a factor of {:.3f}); {:.2f} s of CPU time a problem\n", beaten, feasible,
+             worst, seconds / times);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "small") {
+    compareSmall(std::atoi(argv[2]));
+    return 0;
+  }
   if (argc == 3 && std::string(argv[1]) == "cancel") {
     measureCancelling(std::atoi(argv[2]));
     return 0;

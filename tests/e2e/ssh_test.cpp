@@ -67,6 +67,27 @@ TEST_F(OverSsh, TheDemoHasTheLossesThatItHasLocally) {
   EXPECT_THAT(farProcesses(), IsEmpty());
 }
 
+// From a host's name to a plan: what discover writes, plan and launch take.
+TEST_F(OverSsh, DiscoverMakesAClusterOfTheHostThatItLooksAt) {
+  const std::string found = (cli_.folder().path() / "found.json").string();
+  const ProgramResult looked = cli_.run({"discover", "--hosts", "root@127.0.0.1:" + std::to_string(sshd_->port()), "--identity", sshd_->identity(),
+                                         "--known-hosts", sshd_->knownHosts(), "--out", found, "--json"});
+  ASSERT_EQ(looked.exitCode, 0) << looked.err;
+  EXPECT_THAT(looked.err, HasSubstr("127.0.0.1: clock: agrees"));
+  const Json cluster = *readJsonFile(found);
+  EXPECT_EQ(cluster, looked.json()["cluster"]);
+  EXPECT_EQ(cluster["nodes"][0]["ssh"]["port"], sshd_->port());
+  const std::string plan = (cli_.folder().path() / "found-plan.json").string();
+  const ProgramResult planned = cli_.run({"plan", "--cluster", found, "--model", "tiny-gpt", "--global-batch", "8", "--sequence-length", "32", "--out", plan});
+  ASSERT_EQ(planned.exitCode, 0) << planned.err;
+  const ProgramResult trained = cli_.run(launch(plan, "2"));
+  EXPECT_EQ(trained.exitCode, 0) << trained.err;
+  const ProgramResult unknown = cli_.run({"discover", "--hosts", "root@127.0.0.1:" + std::to_string(sshd_->port()), "--identity", sshd_->identity(),
+                                          "--known-hosts", cli_.folder().file("nobody", ""), "--out", found});
+  EXPECT_EQ(unknown.exitCode, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("SHA256:"));
+}
+
 TEST_F(OverSsh, AfterACutConnectionTheTailGoesOnWithoutGapOrDoubleStep) {
   Program follower(cli_.command(launch(plan_, "24")), cli_.variables(), cli_.folder().path());
   ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("step 1 of 24") != std::string::npos; })) << follower.soFar().err;

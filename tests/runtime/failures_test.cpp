@@ -75,6 +75,20 @@ TEST(WorkerFailure, OfOneRankIsNamedByAllOthers) {
   }
 }
 
+TEST(WorkerFailure, OfAShardIsNamedByTheOtherShard) {
+  Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), nano(), {{2, 1, {"cpu-0/0"}, {0, 4}}});
+  plan.pipelines[0].stages[0].tp = 2;
+  plan.pipelines[0].stages[0].devices = plan.cluster.devices();
+  WorkerRun run({.plan = plan, .steps = kManySteps});
+  run.start();
+  ASSERT_TRUE(run.awaitStep(1, 3));
+  run.signal(1, SIGKILL);
+  const auto outcomes = run.finish();
+  EXPECT_EQ(outcomes[0].exitStatus, 1) << outcomes[0].log;
+  EXPECT_THAT(reasonOf(outcomes[0]), ::testing::StartsWith("rank 1 (cpu-0/1): ended or closed its connections"));
+  EXPECT_EQ(causeOf(outcomes[0]), "peer");
+}
+
 TEST(WorkerFailure, OfARankThatHangsIsNoticedWithinTheDeadline) {
   // gloo #520, pytorch #97191: waits for ever.
   WorkerRun run({.plan = threeRanks(), .steps = kManySteps, .peerSeconds = 3});
@@ -229,8 +243,7 @@ TEST(WorkerProgram, PrintsItsFeatures) {
 }
 
 TEST(WorkerProgram, ExplainsItsUse) {
-  for (const char* const arguments :
-       {"", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
+  for (const char* const arguments : {"", "--store --address 127.0.0.1 --ranks none", "--nonsense"}) {
     const auto [text, status] = outputOf(arguments);
     EXPECT_EQ(status, 2) << arguments;
     EXPECT_THAT(text, HasSubstr("usage: evenkeel-worker"));

@@ -74,14 +74,31 @@ std::vector<Case> cases() {
   };
 }
 
+/// Seven ranks: a stage of two shards, then one of three replicas with unlike shares, the last micro-batch ragged; the same units
+/// as one replica in a second pipeline of two shards.
+Plan planOfGroups() {
+  Plan plan = planFor({"", "1x7:cpu", {{8, 4, {d(0), d(2)}, {0, 3, 6}}, {5, 2, {d(5)}, {0, 6}}}});
+  const auto widen = [&](Stage& stage, int tp, int dp) {
+    stage.tp = tp;
+    stage.dp = dp;
+    while (stage.devices.size() < static_cast<std::size_t>(tp * dp))
+      stage.devices.push_back({stage.devices.back().node, stage.devices.back().index + 1});
+  };
+  widen(plan.pipelines[0].stages[0], 2, 1);
+  widen(plan.pipelines[0].stages[1], 1, 3);
+  widen(plan.pipelines[1].stages[0], 2, 1);
+  plan.pipelines[0].stages[1].shares = {2, 1, 1};
+  plan.pipelines[0].stages[1].recompute = {{{3, 5}, {Op::Softmax, Op::Context, Op::Activation}}};
+  return plan;
+}
+
 struct Curve {
   std::vector<double> losses, gradientNorms;
   bool operator==(const Curve&) const = default;
 };
 
 /// The curve of a case, the same on all ranks, of a run that must succeed.
-Curve newCurveOf(const Case& one) {
-  const Plan plan = planFor(one);
+Curve newCurveOf(const Plan& plan) {
   EXPECT_TRUE(shapeViolations(plan).empty());
   WorkerRun run({.plan = plan, .steps = kSteps});
   run.start();
@@ -95,6 +112,7 @@ Curve newCurveOf(const Case& one) {
   }
   return curve;
 }
+Curve newCurveOf(const Case& one) { return newCurveOf(planFor(one)); }
 
 /// Starting workers is most of the time: what one test has run, the next ones of this process compare with.
 const Curve& curveOf(const Case& one) {
@@ -130,6 +148,17 @@ TEST_P(Oracle, TrainsTheCurveOfOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, Oracle, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
+
+TEST(OracleOfGroups, TrainsTheCurveOfOneDevice) {
+  const Curve curve = newCurveOf(planOfGroups());
+  const Curve& expected = curveOfOneDevice(true, 13);
+  ASSERT_EQ(curve.losses.size(), kSteps);
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(curve.losses[step], expected.losses[step], 1e-5 * expected.losses[step]) << "step " << step + 1;
+    EXPECT_NEAR(curve.gradientNorms[step], expected.gradientNorms[step], 1e-4 * expected.gradientNorms[step])
+        << "step " << step + 1;
+  }
+}
 
 TEST(OracleRepeats, WithTheSameBits) {
   for (const Case& one : cases()) {

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "runtime/nn/stage_model.h"
-#include "runtime/nn/units.h"
+#include "tests/runtime/unit_runs.h"
 #include "tests/support/plans.h"
 
 namespace evenkeel {
@@ -26,6 +26,7 @@ class LoneComm final : public Comm {
   std::unique_ptr<Transfer> receive(const at::Tensor&, int, int) override { return nullptr; }
   Result<void> join(const std::vector<int>&) override { return {}; }
   Result<void> allReduceSum(const at::Tensor&, const std::vector<int>&) override { return {}; }
+  Result<void> allReduceMax(const at::Tensor&, const std::vector<int>&) override { return {}; }
 };
 
 Job exampleJob(const std::filesystem::path& text) {
@@ -56,7 +57,7 @@ struct Step {
 class Textbook {
  public:
   explicit Textbook(const Job& job) : job_(job), map_(blockMap(job.plan)) {
-    const Parameters initial(map_, 0, job.run.seed);
+    const Parameters initial(map_, 0, 0, job.run.seed);
     for (const TensorSpec& tensor : map_.tensors) {
       weights_[tensor.name] = initial.weight(tensor.name).detach().to(at::kDouble).requires_grad_();
       moments_[tensor.name] = {at::zeros(tensor.shape, at::kDouble), at::zeros(tensor.shape, at::kDouble)};
@@ -114,9 +115,10 @@ class Textbook {
                               .heads = 2,
                               .kvHeads = 2,
                               .headDim = 8});
-    x_BSH = mlp(x_BSH, {norm("layer.0.norm2"), linear("layer.0.mlp.fc1"), linear("layer.0.mlp.fc2")});
+    x_BSH = mlp(x_BSH, {.norm = norm("layer.0.norm2"), .fc1 = linear("layer.0.mlp.fc1"), .fc2 = linear("layer.0.mlp.fc2")});
     const at::Tensor sum =
-        sumOfTokenLosses(x_BSH, targets_BS, {norm("head.norm"), weights_.at("embedding.token"), job_.plan.model.vocab});
+        sumOfTokenLosses(x_BSH, targets_BS,
+                         {.norm = norm("head.norm"), .token_VH = weights_.at("embedding.token"), .vocab = job_.plan.model.vocab});
     return sum / static_cast<double>(targets_BS.numel());
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The units against loops over plain numbers, and their gradients against finite differences, in double precision.
-#include "runtime/nn/units.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "runtime/nn/stage_model.h"
+#include "tests/runtime/unit_runs.h"
 #include "tests/support/plans.h"
 
 namespace evenkeel {
@@ -231,16 +231,16 @@ TEST(Parameters, StartTheSameUnderEveryPlan) {
   const Plan whole = planOf(*parseClusterShorthand("1x1:cpu"), smallModel(), {{1, 1, {"cpu-0/0"}, {0, 6}}});
   const Plan cut = planOf(*parseClusterShorthand("1x3:cpu"), smallModel(),
                           {{1, 1, {"cpu-0/2"}, {0, 6}}, {1, 1, {"cpu-0/1", "cpu-0/0"}, {0, 2, 6}}});
-  const Parameters alone(blockMap(whole), 0, 5);
+  const Parameters alone(blockMap(whole), 0, 0, 5);
   for (int rank = 0; rank < 3; ++rank) {
     const BlockMap map = blockMap(cut);
-    const Parameters own(map, rank, 5);
+    const Parameters own(map, rank, 0, 5);
     for (const HeldBlock& held : heldBlocks(map, rank)) {
       const TensorSpec& tensor = map.tensors[map.blocks[held.block].tensor];
       EXPECT_TRUE(own.weight(tensor.name).equal(alone.weight(tensor.name))) << tensor.name;
     }
   }
-  const Parameters other(blockMap(whole), 0, 6);
+  const Parameters other(blockMap(whole), 0, 0, 6);
   EXPECT_FALSE(other.weight("embedding.token").equal(alone.weight("embedding.token")));
   EXPECT_NEAR(alone.weight("embedding.token").std().item<double>(), 0.02, 0.002);
   EXPECT_NEAR(alone.weight("layer.1.mlp.fc2.weight").std().item<double>(), 0.01, 0.002) << "0.02 / sqrt(2 layers)";
@@ -253,12 +253,15 @@ TEST(StageModel, HasTheSameBitsWhereverItIsCut) {
   const Plan whole = planOf(*parseClusterShorthand("1x1:cpu"), model, {{1, 1, {"cpu-0/0"}, {0, 6}}});
   const at::Tensor tokens_BS = at::arange(16, at::kLong).view({2, 8}), targets_BS = tokens_BS + 1;
   const auto gradientsWithCuts = [&](const std::vector<int>& cuts) {
-    Parameters parameters(blockMap(whole), 0, 1);
+    Parameters parameters(blockMap(whole), 0, 0, 1);
     std::vector<at::Tensor> inputs, outputs;
     at::Tensor x = tokens_BS;
-    for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
+    std::vector<StageModel> models;
+    for (std::size_t s = 0; s + 1 < cuts.size(); ++s)
+      models.emplace_back(model, Stage{.units = {cuts[s], cuts[s + 1]}}, parameters, oneShard());
+    for (std::size_t s = 0; s < models.size(); ++s) {
       inputs.push_back(s == 0 ? x : x.detach().requires_grad_());
-      outputs.push_back(StageModel(model, {cuts[s], cuts[s + 1]}, parameters).forward(inputs.back(), targets_BS));
+      outputs.push_back(models[s].forward(inputs.back(), {.targets_BS = targets_BS}));
       x = outputs.back();
     }
     outputs.back().backward();

@@ -27,7 +27,7 @@ Project partOf(const Project& project, const Items& items) {
   }
   for (const Link& link : project.cluster.links) {
     if (!indexInPart.contains(link.first) || !indexInPart.contains(link.second)) continue;
-    part.cluster.links.push_back({indexInPart.at(link.first), indexInPart.at(link.second), link.spec});
+    part.cluster.links.push_back({indexInPart.at(link.first), indexInPart.at(link.second), link.spec, link.extra});
   }
   for (Switch s : project.cluster.switches) {
     if (!items.contains(s.name)) continue;
@@ -112,7 +112,7 @@ Result<Items> insert(Project& project, Project part, CanvasPoint wished) {
     cluster.nodes.push_back(std::move(node));
   }
   for (const Link& link : part.cluster.links)
-    cluster.links.push_back({link.first + firstNode, link.second + firstNode, link.spec});
+    cluster.links.push_back({link.first + firstNode, link.second + firstNode, link.spec, link.extra});
   const std::size_t firstSwitch = cluster.switches.size();
   for (Switch& s : part.cluster.switches) {
     take(s.name);

@@ -144,6 +144,14 @@ Result<void> rename(Project& project, const std::string& from, const std::string
   return {};
 }
 
+/// Whether a switch has `name` below it, directly or through other switches. The cluster has no loops.
+static bool holds(const Cluster& cluster, const Switch& top, const std::string& name) {
+  return std::ranges::any_of(top.members, [&](const std::string& member) {
+    const auto inner = std::ranges::find(cluster.switches, member, &Switch::name);
+    return member == name || (inner != cluster.switches.end() && holds(cluster, *inner, name));
+  });
+}
+
 Result<std::string> connectItems(Project& project, const std::string& first, const std::string& second) {
   Cluster& cluster = project.cluster;
   if (first == second || !isTaken(cluster, first) || !isTaken(cluster, second)) {
@@ -156,7 +164,11 @@ Result<std::string> connectItems(Project& project, const std::string& first, con
     const Switch* other = findSwitch(cluster, member);
     if (other != nullptr && std::ranges::find(other->members, hub->name) != other->members.end())
       return connectionKey(other->name, hub->name);
-    if (std::ranges::find(hub->members, member) == hub->members.end()) hub->members.push_back(member);
+    if (std::ranges::find(hub->members, member) != hub->members.end()) return connectionKey(hub->name, member);
+    if (other != nullptr && holds(cluster, *other, hub->name)) {
+      return invalidInput(hub->name, fmt::format("is already inside {}, so that it cannot hold it", member), "a loop of switches has no top: join the machines instead");
+    }
+    hub->members.push_back(member);
     return connectionKey(hub->name, member);
   }
   const int a = indexOf(cluster, first), b = indexOf(cluster, second);

@@ -48,7 +48,7 @@ class EthSearch {
       : session_(session),
         problem_(session.problem()),
         options_(options),
-        limits_(limitsOf(problem_)),
+        limits_(session.limits()),
         stages_(session.model(), limits_, recomputing, [&session] { return session.stopped(); }),
         bounds_(capacitiesOf(session.model(), stages_.types())),
         mostPipelines_(static_cast<int>(std::min<std::int64_t>(options.mostPipelines, problem_.training.globalBatch))) {
@@ -64,8 +64,14 @@ class EthSearch {
 
   [[nodiscard]] std::vector<Grouping> candidates() const {
     std::vector<Grouping> all = groupings(stages_.types(), mostPipelines_);
+    keepAllowed(all);
     if (options_.ordered) orderByVariance(all, flops_, problem_.model.unitCount());
     return all;
+  }
+
+  void keepAllowed(std::vector<Grouping>& all) const {
+    const std::optional<int> asked = session_.constraints().pipelines;
+    if (asked) std::erase_if(all, [&](const Grouping& grouping) { return static_cast<int>(grouping.size()) != *asked; });
   }
 
   /// Steps 3 a and b for each grouping that is not skipped; the best ones are kept.
@@ -272,6 +278,7 @@ class EthSearch {
       std::ranges::sort(grouping, std::greater<>{});
       found.push_back(std::move(grouping));
     }
+    keepAllowed(found);
     return found;
   }
 
@@ -349,7 +356,7 @@ std::vector<Recomputing> recomputingRules(const SearchSession& session, const Li
 }
 
 void runEth(SearchSession& session, const EthOptions& options) {
-  const Limits limits = limitsOf(session.problem());
+  const Limits& limits = session.limits();
   std::vector<std::unique_ptr<EthSearch>> searches;
   for (const Recomputing& rule : recomputingRules(session, limits, options.recompute))
     searches.push_back(std::make_unique<EthSearch>(session, options, rule));
@@ -367,15 +374,13 @@ void runEth(SearchSession& session, const EthOptions& options) {
 }
 
 Result<Plan> planEth(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {
-  if (auto checked = checkTask("eth", ethOptionInfos(), task); !checked) return checked.error();
+  auto constraints = checkConstrainedTask("eth", ethOptionInfos(), task);
+  if (!constraints) return constraints.error();
   const Result<EthOptions> options = parseEthOptions(task.options);
   if (!options) return options.error();
-  SearchSession session("eth", task, observer, stop);
-  // The grid has plans that these options exclude.
-  if (!task.options.contains("pipelines") && options->recompute != RecomputeScope::None) {
-    session.phase("uniform grid");
-    considerUniformGrid(session);
-  }
+  SearchSession session("eth", task, observer, stop, *std::move(constraints));
+  session.phase("uniform grid");
+  considerUniformGrid(session);
   runEth(session, *options);
   return withRemedy(session.finish("space exhausted"), task, stop);
 }

@@ -42,14 +42,18 @@ Result<double> alphaOption(const PlannerOptions& options, double otherwise) {
 }  // namespace
 
 std::span<const PlannerOptionInfo> ethOptionInfos() {
-  static const std::vector<PlannerOptionInfo> known = {
-      {"pipelines", "N", "at most so many pipelines"},
-      {"cache", "on|off", "balance each composition once (off: for every grouping again)"},
-      {"skip", "on|off", "leave out groupings that cannot win by the two bounds"},
-      {"alpha", "A", "trust in the approximate bound of skipping, 1.5 unless said; smaller skips more"},
-      {"order", "variance|generated", "even groupings first, or as they are generated"},
-      {"dp", "on|off", "dynamic programming over contiguous devices"},
-      {"recompute", "stage|global|none", "ops that are recomputed: each stage its own, one set for all, none"}};
+  static const std::vector<PlannerOptionInfo> known = [] {
+    std::vector<PlannerOptionInfo> all(constraintInfos().begin(), constraintInfos().end());
+    const std::initializer_list<PlannerOptionInfo> own = {
+        {"cache", "on|off", "balance each composition once (off: for every grouping again)"},
+        {"skip", "on|off", "leave out groupings that cannot win by the two bounds"},
+        {"alpha", "A", "trust in the approximate bound of skipping, 1.5 unless said; smaller skips more"},
+        {"order", "variance|generated", "even groupings first, or as they are generated"},
+        {"dp", "on|off", "dynamic programming over contiguous devices"},
+        {"recompute", "stage|global|none", "ops that are recomputed: each stage its own, one set for all, none"}};
+    all.insert(all.end(), own.begin(), own.end());
+    return all;
+  }();
   return known;
 }
 

@@ -7,16 +7,7 @@
 #include "core/cost/stage_time.h"
 
 namespace evenkeel {
-namespace {
 
-/// Each round takes the best of all moves; a bound for plans that creep.
-constexpr int kMostRounds = 40;
-/// Two pipelines count as equally slow within this.
-constexpr double kAsSlow = 1.0 - 1e-6;
-
-using Move = std::function<std::vector<Pipeline>()>;
-
-/// Moves `count` units over the cut behind stage `cut` (towards the later stage if positive). False: a stage would be left empty.
 bool moveCut(Pipeline& pipeline, std::size_t cut, int count) {
   Stage& before = pipeline.stages[cut];
   Stage& behind = pipeline.stages[cut + 1];
@@ -46,6 +37,15 @@ bool alike(const Pipeline& a, const Pipeline& b) {
            return x.units == y.units && x.tp == y.tp && x.dp == y.dp && x.recompute == y.recompute;
          });
 }
+
+namespace {
+
+/// Each round takes the best of all moves; a bound for plans that creep.
+constexpr int kMostRounds = 40;
+/// Two pipelines count as equally slow within this.
+constexpr double kAsSlow = 1.0 - 1e-6;
+
+using Move = std::function<std::vector<Pipeline>()>;
 
 /// Moves `samples` from one pipeline to another, micro-batches kept within the local batches.
 std::vector<Pipeline> withSamplesMoved(std::vector<Pipeline> pipelines, std::size_t from, std::size_t to, std::int64_t samples) {

@@ -35,7 +35,7 @@ class FairSearch {
         model_(session.model()),
         options_(options),
         most_(most),
-        limits_(limitsOf(session.problem())),
+        limits_(session.limits()),
         tables_(model_, {}),
         layers_(model_.model().layers + 2) {
     for (const DeviceId device : limits_.devices) kinds_[model_.kindOf(device)].push_back(device);

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/search/optimal/sync_rates.h"
-
 namespace evenkeel::optimal {
 namespace {
 
@@ -42,8 +40,7 @@ int floorPowerOfTwo(std::size_t value) { return static_cast<int>(std::bit_floor(
 std::vector<double> ColumnSearch::ratesOf(Aim aim) const {
   if (aim == Aim::ClosedForm) return {};
   const int pipelines = std::max(2, static_cast<int>(session_.incumbent().size()));
-  return syncRates(space_.model(), Purpose::Plan,
-                   space_.model().cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes, pipelines);
+  return space_.planSyncRates(pipelines);
 }
 
 void ColumnSearch::addColumn(Pool& pool, const PriceSearch& search, const Path& path, int microBatches) {
@@ -178,10 +175,11 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     for (int microBatch = 1; microBatch <= std::min<std::int64_t>(batch, kMostTinyMicroBatch); ++microBatch)
       microBatches.insert(microBatch);
   }
-  if (pipelines > kFewPipelines) return;
+  if (pipelines > kFewPipelines && !space_.pipelines()) return;
   const auto onPath = [&](const Path& path, int m) { addColumn(pool, search, path, m); };
   const auto stopped = [this] { return session_.stopped(); };
-  for (int parts = 1; parts <= std::max(2, static_cast<int>(2 * pipelines)) && parts <= batch && !stopped(); ++parts) {
+  const int mostParts = space_.pipelines().value_or(std::max(2, static_cast<int>(2 * pipelines)));
+  for (int parts = space_.pipelines().value_or(1); parts <= mostParts && parts <= batch && !stopped(); ++parts) {
     std::vector<int> room = space_.amounts();
     for (int& amount : room) amount /= parts;
     const std::int64_t samples = (batch + parts - 1) / parts;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/search/optimal/optimal.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "core/cost/bound.h"
 #include "core/search/eth/eth.h"
 #include "core/search/eth/polish.h"
+#include "core/search/metis/metis.h"
 #include "core/search/optimal/column_search.h"
+#include "core/search/optimal/fewer_devices.h"
 #include "core/search/optimal/other_devices.h"
 #include "core/search/optimal/sync_rates.h"
 #include "core/search/remedy.h"
@@ -19,8 +24,8 @@ namespace {
 
 /// Rounds of prices for the closed form, and with sync.
 constexpr int kClosedFormRounds = 4, kReportedRounds = 3;
-constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 0.01;
-constexpr std::int64_t kMostPaths = 3000;
+constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
+constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 5000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
 
@@ -45,7 +50,7 @@ class OptimalSearch {
   OptimalSearch(SearchSession& session, std::optional<double> gap)
       : session_(session),
         gap_(gap),
-        space_(session.model(), session.problem()),
+        space_(session.model(), session.limits(), session.constraints().pipelines),
         maker_(session, space_),
         columns_(session, space_, maker_) {}
 
@@ -66,8 +71,12 @@ class OptimalSearch {
     if (isFew || session_.incumbent().empty()) {
       session_.phase("other planners");
       considerUniformGrid(session_);
-      if (isFew) considerEth();
+      if (isFew) {
+        considerPlanner(ethPlanner(), session_.task().options);
+        if (!session_.constraints().any()) considerPlanner(metisPlanner(), {});
+      }
     }
+    if (isFew) tryFewerDevices();
     if (isGapReached()) return kGapReached;
     session_.phase("polish");
     polish(session_);
@@ -95,8 +104,8 @@ class OptimalSearch {
     return gap_ && !session_.incumbent().empty() && 1 - session_.bound() / session_.incumbentTime() <= *gap_;
   }
 
-  [[nodiscard]] PriceSearch::Limits limits(double tolerance, double enough) const {
-    return {.tolerance = tolerance, .enough = enough, .atLeast = 0, .mostPaths = kMostPaths, .stopped = [this] {
+  [[nodiscard]] PriceSearch::Limits limits(double tolerance, double enough, std::int64_t mostPaths) const {
+    return {.tolerance = tolerance, .enough = enough, .atLeast = 0, .mostPaths = mostPaths, .stopped = [this] {
               return session_.stopped();
             }};
   }
@@ -104,7 +113,8 @@ class OptimalSearch {
   void proveClosedForm() {
     const StageOptions options = space_.planBoundOptions();
     PriceSearch search(options, space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(), {});
-    closedFormBound_ = search.run({.prices = columns_.prices()}, limits(kClosedFormTolerance, maker_.closedForm()), {}).bound;
+    closedFormBound_ =
+        search.run({.prices = columns_.prices()}, limits(kClosedFormTolerance, maker_.closedForm(), kMostPaths), {}).bound;
   }
 
   /// No plan is reported faster: the least time of a schedule that does what the prices ask, and the optimizer. Of the sync only
@@ -112,21 +122,46 @@ class OptimalSearch {
   void prove() {
     const StageOptions options = space_.boundOptions();
     PriceSearch search(options, space_.resources(), Measure::Schedule, space_.batch(), space_.deviceCount(),
-                       syncRates(space_.model(), Purpose::Bound, Rings::InNode, 1));
+                       syncRates(space_.model(), space_.limits().devices, Purpose::Bound, Rings::InNode, 1));
     const Ask ask{.prices = columns_.prices(), .ragged = true, .partsShrink = partsShrink(options)};
-    const double bound = search.run(ask, limits(kReportedTolerance, session_.incumbentTime().value), {}).bound;
+    const double bound = search.run(ask, limits(kReportedTolerance, session_.incumbentTime().value, kMostPathsOfProof), {}).bound;
     if (bound < std::numeric_limits<double>::infinity()) session_.raiseBound({bound});
   }
 
-  /// The paper's planner as one more heuristic, so that it is never the better one.
-  void considerEth() {
+  /// Another planner as one more heuristic, so that it is never the better one.
+  void considerPlanner(const Planner& planner, const PlannerOptions& options) {
     SearchObserver nobody;
-    const SearchTask task{session_.problem(), &space_.model().profile(), session_.budgetLeft(), {}};
-    const auto plan = ethPlanner().plan(task, nobody, session_.stopToken());
-    if (!plan) return;
+    const SearchTask task{session_.problem(), session_.task().profile, session_.budgetLeft(), options};
+    const auto plan = planner.plan(task, nobody, session_.stopToken());
+    if (!plan || session_.stopped()) return;
     session_.consider(
-        1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of eth");
+        1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of " + planner.name);
     maker_.noteClosedForm(plan->pipelines);
+  }
+
+  /// The same search without some devices, where the others could win by their work: what a slow link costs, the search over all
+  /// of them sees as an average only.
+  void tryFewerDevices() {
+    session_.phase("fewer devices");
+    for (const std::vector<DeviceId>& idle : worthLeavingIdle(session_.problem().cluster, space_.limits())) {
+      if (session_.stopped()) return;
+      Constraints constraints = session_.constraints();
+      constraints.excluded.insert(constraints.excluded.end(), idle.begin(), idle.end());
+      std::ranges::sort(constraints.excluded);
+      const Limits limits = limitsOf(session_.problem(), constraints);
+      if (limits.tps.empty() || problemLowerBound(session_.model(), limits.devices) >= session_.incumbentTime()) continue;
+      PlanSpace space(session_.model(), limits, constraints.pipelines);
+      PlanMaker maker(session_, space);
+      ColumnSearch columns(session_, space, maker);
+      columns.chooseHolders();
+      columns.improve(Aim::ClosedForm, kClosedFormRounds);
+      columns.improve(Aim::Reported, kReportedRounds);
+      if (!session_.incumbent().empty()) maker_.noteClosedForm(session_.incumbent());
+      PlannerOptions options = session_.task().options;
+      std::string& names = options["exclude"];
+      for (const DeviceId device : idle) names += (names.empty() ? "" : ",") + session_.problem().cluster.nameOf(device);
+      considerPlanner(ethPlanner(), options);
+    }
   }
 
   SearchSession& session_;
@@ -137,9 +172,22 @@ class OptimalSearch {
   double closedFormBound_ = 0;
 };
 
+const std::vector<PlannerOptionInfo>& optionInfos() {
+  static const std::vector<PlannerOptionInfo> known = [] {
+    std::vector<PlannerOptionInfo> all(constraintInfos().begin(), constraintInfos().end());
+    all.push_back({"recompute", "stage|none", "ops that are recomputed: each stage its own, none"});
+    return all;
+  }();
+  return known;
+}
+
 Result<Plan> plan(const SearchTask& task, SearchObserver& observer, std::stop_token stop) {
-  if (auto checked = checkTask("optimal", {}, task); !checked) return checked.error();
-  SearchSession session("optimal", task, observer, stop);
+  auto constraints = checkConstrainedTask("optimal", optionInfos(), task);
+  if (!constraints) return constraints.error();
+  if (const auto found = task.options.find("recompute");
+      found != task.options.end() && found->second != "stage" && found->second != "none")
+    return invalidInput("--planner-option recompute", fmt::format("is \"{}\"", found->second), "expected one of stage, none");
+  SearchSession session("optimal", task, observer, stop, *std::move(constraints));
   OptimalSearch search(session, task.budget.gap);
   const std::string_view criterion = search.run();
   search.noteClosedForm();
@@ -152,11 +200,12 @@ Result<Plan> plan(const SearchTask& task, SearchObserver& observer, std::stop_to
 Planner optimalPlanner() {
   return {.name = "optimal",
           .summary = "ours: priced pipelines packed into the cluster, with a bound on how far from the best the plan can be",
-          .options = {},
+          .options = optimal::optionInfos(),
           .deviations =
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
-               "up to 64 devices the plans of uniform and eth are candidates too"},
+               "up to 64 devices the plans of uniform, eth and metis are candidates too, and plans that leave types or slow "
+               "nodes idle"},
           .plan = optimal::plan};
 }
 

@@ -5,7 +5,6 @@
 
 #include "core/cost/stage_time.h"
 #include "core/search/optimal/assembly.h"
-#include "core/search/optimal/sync_rates.h"
 
 namespace evenkeel::optimal {
 namespace {
@@ -48,9 +47,7 @@ std::size_t PlanMaker::plansFrom(std::span<const Column> columns, int holders, d
 
 std::vector<Packed> PlanMaker::copiesOfOne(std::span<const Column> columns, int holders) {
   const StageOptions& options = space_.options(holders);
-  const std::vector<double> rates =
-      syncRates(space_.model(), Purpose::Plan, space_.model().cluster().nodes.size() == 1 ? Rings::InNode : Rings::BetweenNodes,
-                kMaxDevices);
+  const std::vector<double> rates = space_.planSyncRates(kMaxDevices);
   std::vector<Packed> best;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     const Column& column = columns[j];
@@ -58,7 +55,8 @@ std::vector<Packed> PlanMaker::copiesOfOne(std::span<const Column> columns, int 
     for (std::size_t k = 0; k < space_.amounts().size(); ++k) {
       if (column.uses[k] > 0) most = std::min(most, space_.amounts()[k] / column.uses[k]);
     }
-    for (const int copies : {1, most}) {
+    const std::optional<int> asked = space_.pipelines();
+    for (const int copies : {asked.value_or(1), asked.value_or(most)}) {
       if (copies < 1 || copies > most) continue;
       const std::int64_t each = std::int64_t{copies} * column.microBatch;
       const std::int64_t microBatches = (space_.batch() + each - 1) / each;
@@ -71,7 +69,7 @@ std::vector<Packed> PlanMaker::copiesOfOne(std::span<const Column> columns, int 
         sync = std::max(sync, part * rate * static_cast<double>(options.parameters(stage.option, stage.units)));
       }
       best.push_back({column.fill + static_cast<double>(microBatches - 1) * column.pace + sync, {{j, copies}}});
-      if (most == 1) break;
+      if (most == 1 || asked) break;
     }
   }
   std::ranges::stable_sort(best, {}, &Packed::time);

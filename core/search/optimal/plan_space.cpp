@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/search/optimal/sync_rates.h"
+
 namespace evenkeel::optimal {
 namespace {
 
@@ -24,8 +26,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> sampleClasses(std::int64_t ba
 
 }  // namespace
 
-PlanSpace::PlanSpace(const CostModel& model, const Problem& problem)
-    : model_(model), limits_(limitsOf(problem)), resources_(resourcesOf(model, limits_.devices)) {
+PlanSpace::PlanSpace(const CostModel& model, Limits limits, std::optional<int> pipelines)
+    : model_(model), limits_(std::move(limits)), pipelines_(pipelines), resources_(resourcesOf(model, limits_.devices)) {
   for (const Resource& resource : resources_) {
     amounts_.push_back(resource.amount);
     if (resource.level == 1) kinds_.push_back(resource.kind);
@@ -34,6 +36,7 @@ PlanSpace::PlanSpace(const CostModel& model, const Problem& problem)
 
 StageOptions::Space PlanSpace::space(Purpose purpose, int holders) const {
   StageOptions::Space space{.purpose = purpose,
+                            .devices = limits_.devices,
                             .kinds = kinds_,
                             .tps = limits_.tps,
                             .samples = {},
@@ -75,6 +78,12 @@ std::vector<double> PlanSpace::normalized(std::vector<double> prices) const {
   for (std::size_t r = 0; r < amounts_.size(); ++r) sum += prices[r] * amounts_[r];
   for (double& price : prices) price /= sum;
   return prices;
+}
+
+std::vector<double> PlanSpace::planSyncRates(int pipelines) const {
+  // By node and index, so the ends tell.
+  const bool isOneNode = limits_.devices.front().node == limits_.devices.back().node;
+  return syncRates(model_, limits_.devices, Purpose::Plan, isOneNode ? Rings::InNode : Rings::BetweenNodes, pipelines);
 }
 
 std::vector<double> PlanSpace::firstPrices() const {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/search/limits.h"
@@ -13,8 +14,8 @@ namespace evenkeel::optimal {
 /// What may be planned: devices and groups, options of stages, prices to begin with.
 class PlanSpace {
  public:
-  /// `problem` is that of `model`; both must outlive this.
-  PlanSpace(const CostModel& model, const Problem& problem);
+  /// `model` must outlive this.
+  PlanSpace(const CostModel& model, Limits limits, std::optional<int> pipelines);
 
   [[nodiscard]] const CostModel& model() const { return model_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
@@ -22,6 +23,8 @@ class PlanSpace {
   [[nodiscard]] bool isSharded() const { return model_.training().zeroStage > 0; }
   [[nodiscard]] const std::vector<Resource>& resources() const { return resources_; }
   [[nodiscard]] const std::vector<int>& amounts() const { return amounts_; }  // of the resources
+  /// How many pipelines a person demands.
+  [[nodiscard]] std::optional<int> pipelines() const { return pipelines_; }
   [[nodiscard]] int deviceCount() const { return static_cast<int>(limits_.devices.size()); }
 
   /// So few devices that there is time to try nearly everything.
@@ -34,6 +37,8 @@ class PlanSpace {
   /// For a bound of every valid plan: any tp that divides, any number of samples, all ops recomputed.
   [[nodiscard]] StageOptions boundOptions() const;
 
+  /// Of about so many pipelines.
+  [[nodiscard]] std::vector<double> planSyncRates(int pipelines) const;
   /// By peak FLOP/s.
   [[nodiscard]] std::vector<double> firstPrices() const;
   /// So that all resources cost 1 together.
@@ -44,6 +49,7 @@ class PlanSpace {
 
   const CostModel& model_;
   Limits limits_;
+  std::optional<int> pipelines_;
   std::vector<Resource> resources_;
   std::vector<int> amounts_, kinds_;
   std::map<int, std::unique_ptr<StageOptions>> options_;  // by holders

@@ -22,8 +22,8 @@ constexpr double kSketchSteps = 1.3;
 constexpr int kFitSteps = 16;
 constexpr double kSlowestPace = 1e6;  // seconds
 constexpr double kFitTolerance = 1.003, kFitDevices = 2.0, kFitSlack = 0.02;
-/// w of Ask::ragged: good for pipelines of a few to a dozen stages.
-constexpr double kRaggedWeight = 0.8;
+/// w of Ask::ragged: good for pipelines of a few to a dozen stages of several samples, and of any number of stages of one sample.
+constexpr double kRaggedWeight = 0.8, kOneSampleWeight = 0.2;
 /// With so few micro-batches a late one is much, and pipelines of one long stage need another bound.
 constexpr int kFewMicroBatches = 8;
 constexpr double kShallowPart = 0.25;
@@ -138,6 +138,11 @@ double PriceSearch::addedCost(std::size_t option, double perShare, double forgiv
   return (measure_ == Measure::ClosedForm ? 1.0 : 2.0 - forgiven) * options_.send(option) + perShare * prices_[option];
 }
 
+/// A part of a single sample there is not: a smaller last micro-batch takes stages of one sample as long as a full one.
+double PriceSearch::forgivenOf(std::size_t option, double forgiven) const {
+  return options_.options()[option].mostSamples == 1 ? 0.0 : forgiven;
+}
+
 /// Forwards of a stage that are over before its first backward, but for the first one, for each further micro-batch: the most of
 /// (min(q, M) - 1) / (x - 1) over the node's x, where a last micro-batch may be a part (x > M - 1). < 0: closed form.
 double PriceSearch::aheadOf(int stages, const Node& node) const {
@@ -161,14 +166,15 @@ void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double a
   const auto& times = options_.times(inFlight);
   std::array<std::size_t, 3> longest{};
   for (const std::size_t o : active_) {
-    const double added = addedCost(o, perShare, forgiven);
+    const double forgivenHere = forgivenOf(o, forgiven);
+    const double added = addedCost(o, perShare, forgivenHere);
     const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
       // Little changes from row to row.
       std::size_t& count = counts_[o][part];
       count = std::min(count, of.size());
       while (count > 0 && !isWithin(o, part, of, count, node, ahead)) --count;
       while (count < of.size() && isWithin(o, part, of, count + 1, node, ahead)) ++count;
-      if (forgiven > 0) relaxMixed(out.data(), of.data(), forwards_[o][part].data(), count, added, forgiven);
+      if (forgivenHere > 0) relaxMixed(out.data(), of.data(), forwards_[o][part].data(), count, added, forgivenHere);
       else relax(out.data(), of.data(), count, added);
       longest[part] = std::max(longest[part], count);
     };
@@ -305,8 +311,9 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
       if (prices_[o] == kNever) continue;
       const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
       if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
-      double cost = of[count - 1] + addedCost(o, perShare, forgiven);
-      if (forgiven > 0) cost -= forgiven * (of[count - 1] - forwards_[o][part][count - 1]);
+      const double forgivenHere = forgivenOf(o, forgiven);
+      double cost = of[count - 1] + addedCost(o, perShare, forgivenHere);
+      if (forgivenHere > 0) cost -= forgivenHere * (of[count - 1] - forwards_[o][part][count - 1]);
       if (cost < least) {
         least = cost;
         stage.option = o;
@@ -350,13 +357,14 @@ void PriceSearch::evaluate(Node& node, double enough, const std::function<bool()
   node.evaluated = true;
   double best = -kNever;
   // Of the last micro-batch: what may be missing at the bottleneck (late), and of the backwards before it (forgiven).
+  const bool isRagged = ask_.ragged && node.most > 1;
   double late = 0, forgiven = 0;
-  if (ask_.ragged && node.most > 1) {
-    const double weight = ask_.partsShrink ? kRaggedWeight : 1.0;
+  const auto setWeight = [&](double weight) {
     late = weight * weight;
     forgiven = (1 - weight) * (1 - weight);
-  }
-  const double least = late > 0 ? node.least - 1 : node.least;
+  };
+  if (isRagged) setWeight(ask_.partsShrink ? kRaggedWeight : 1.0);
+  const double least = isRagged ? node.least - 1 : node.least;
   // The bottleneck alone works for x paces; `part` of the bound is the whole formula, the rest is that.
   const auto tryAt = [&](double theta, double part = 1.0) {
     const Shortest found = shortest(node, theta * node.pace / part, forgiven, late);
@@ -380,7 +388,15 @@ void PriceSearch::evaluate(Node& node, double enough, const std::function<bool()
   const bool isOpen = node.least >= kManyMicroBatches;
   double share = tryAt(1.0);
   if (node.bound >= enough || stopped()) return;
-  if (late > 0 && node.least <= kFewMicroBatches) {
+  if (isRagged && ask_.partsShrink) {
+    const double before = best;
+    setWeight(kOneSampleWeight);
+    const double shareThen = tryAt(1.0);
+    if (node.bound >= enough || stopped()) return;
+    if (best > before) share = shareThen;
+    else setWeight(kRaggedWeight);
+  }
+  if (isRagged && node.least <= kFewMicroBatches) {
     static_cast<void>(tryAt(1.0, kShallowPart));
     if (node.bound >= enough || stopped()) return;
   }
@@ -561,9 +577,6 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
     const bool onePace = node.most == 1 || node.mostPace / node.pace < kSamePace;
     const bool oneSync = node.syncSlack <= kSameSync * node.bound;
     if (oneCount && onePace && oneSync) {
-      if (getenv("OPT_LEAF") && node.bound < closed)
-        fprintf(stderr, "leaf pace %g-%g M %d-%d sync %g-%g bound %g late..\n", node.pace, node.mostPace, node.least, node.most,
-                node.sync, node.mostSync, node.bound);
       closed = std::min(closed, node.bound);
       continue;
     }

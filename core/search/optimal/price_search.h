@@ -44,7 +44,8 @@ struct Ask {
   /// Measure::Schedule: how a smaller last micro-batch is counted. Where it is the part r
   /// of a full one, T is at least that without it, and at least that with a full one less
   /// (1 - r) (backwards of the stages before i, with their sends): of the two at most w^2 pace + (1 - w)^2 (those) is lost, any
-  /// w. `partsShrink`: r of a micro-batch takes at least the part r of its time. If not sure, only w = 1 is used.
+  /// w; the backwards of stages of one sample are not among them. `partsShrink`: r of a micro-batch takes at least the part r of
+  /// its time. If not sure, only w = 1 is used.
   bool ragged = false, partsShrink = false;
 };
 
@@ -84,6 +85,7 @@ class PriceSearch {
   void fit(std::span<const int> amounts, std::int64_t samples, int microBatch, int mostDp, const std::function<bool()>& stopped,
            const OnPath& onPath);
 
+  [[nodiscard]] Measure measure() const { return measure_; }
   void setSyncRates(std::vector<double> rates);
   /// Of the path's largest stage.
   [[nodiscard]] double syncOf(const Path& path) const;
@@ -113,6 +115,7 @@ class PriceSearch {
   void addStages(int stages);
   [[nodiscard]] Path pathOf(int stages, const Node& node, double perShare, double forgiven) const;
   [[nodiscard]] double addedCost(std::size_t option, double perShare, double forgiven) const;
+  [[nodiscard]] double forgivenOf(std::size_t option, double forgiven) const;
   [[nodiscard]] double aheadOf(int stages, const Node& node) const;
   [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
                               const Node& node, double ahead) const;

@@ -41,15 +41,14 @@ std::vector<Resource> resourcesOf(const CostModel& model, std::span<const Device
 }
 
 StageOptions::StageOptions(const CostModel& model, Space space)
-    : model_(model), space_(std::move(space)), unitCount_(model.model().unitCount()) {
+    : model_(model), space_(std::move(space)), unitCount_(model.model().unitCount()), counts_(model.cluster().nodes.size()) {
+  for (const DeviceId device : space_.devices) ++counts_[static_cast<std::size_t>(device.node)][model.kindOf(device)];
   for (const int kind : space_.kinds) {
     for (const int tp : space_.tps) {
       int largest = 0;
-      for (const Node& node : model.cluster().nodes) {
-        int group = 0;
-        const int n = static_cast<int>(&node - model.cluster().nodes.data());
-        for (int d = 0; d < static_cast<int>(node.devices.size()); ++d) group += model.kindOf({n, d}) == kind ? 1 : 0;
-        largest = std::max(largest, group);
+      for (const std::map<int, int>& ofNode : counts_) {
+        const auto found = ofNode.find(kind);
+        if (found != ofNode.end()) largest = std::max(largest, found->second);
       }
       if (tp > largest) continue;
       for (const auto& [least, most] : space_.samples) {
@@ -121,27 +120,34 @@ double StageOptions::sendOf(const StageOption& option) const {
   const bool drawn = !cluster.links.empty() || !cluster.switches.empty();
   BytesPerSecond fastestNic, secondNic;
   Seconds leastLatency{kNever};
-  for (const Node& node : cluster.nodes) {
+  int nodes = 0;  // that may be used
+  for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
+    const Node& node = cluster.nodes[n];
+    if (counts_[n].empty()) continue;
+    ++nodes;
     if (node.nic.bandwidth > fastestNic) secondNic = std::exchange(fastestNic, node.nic.bandwidth);
     else secondNic = std::max(secondNic, node.nic.bandwidth);
     leastLatency = std::min(leastLatency, node.nic.latency);
   }
   for (int n = 0; n < static_cast<int>(cluster.nodes.size()); ++n) {
     const Node& node = cluster.nodes[static_cast<std::size_t>(n)];
-    int group = 0;
-    for (int d = 0; d < static_cast<int>(node.devices.size()); ++d) group += model_.kindOf({n, d}) == option.kind ? 1 : 0;
+    const std::map<int, int>& ofNode = counts_[static_cast<std::size_t>(n)];
+    const auto found = ofNode.find(option.kind);
+    const int group = found == ofNode.end() ? 0 : found->second;
     if (group < option.tp) continue;
+    int all = 0;
+    for (const auto& [kind, count] : ofNode) all += count;
     ++groups;
     crossing += std::min(1.0, static_cast<double>(option.tp) / group);
-    if (static_cast<int>(node.devices.size()) > option.tp) {
+    if (all > option.tp) {
       offer(node.intra);
       inside.add(node.intra, 1);
     }
-    if (cluster.nodes.size() < 2) continue;
+    if (nodes < 2) continue;
     const double flows = node.nicPerDevice ? 1 : option.tp;
     if (drawn) {
       for (int other = 0; other < static_cast<int>(cluster.nodes.size()); ++other) {
-        if (other == n) continue;
+        if (other == n || counts_[static_cast<std::size_t>(other)].empty()) continue;
         offer(model_.link({n, 0}, {other, 0}));
         between.add(model_.link({n, 0}, {other, 0}), flows);
       }

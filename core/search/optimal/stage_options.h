@@ -3,6 +3,7 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -41,6 +42,7 @@ class StageOptions {
  public:
   struct Space {
     Purpose purpose = Purpose::Plan;
+    std::vector<DeviceId> devices;  // that may be used
     std::vector<int> kinds, tps;
     std::vector<std::pair<std::int64_t, std::int64_t>> samples;  // classes [first, second] of samples of a replica
     int holders = 1;                                             // of every unit: ZeRO shards over them
@@ -104,6 +106,7 @@ class StageOptions {
   const CostModel& model_;
   Space space_;
   int unitCount_;
+  std::vector<std::map<int, int>> counts_;  // [node]: devices that may be used, by kind
   std::vector<StageOption> options_;
   std::vector<Costs> costs_;
   struct Row {

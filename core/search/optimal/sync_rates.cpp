@@ -2,13 +2,15 @@
 #include "core/search/optimal/sync_rates.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/cost/memory.h"
 #include "core/profile/analytic_profile.h"
 
 namespace evenkeel::optimal {
 
-std::vector<double> syncRates(const CostModel& model, Purpose purpose, Rings rings, int pipelines) {
+std::vector<double> syncRates(const CostModel& model, std::span<const DeviceId> devices, Purpose purpose, Rings rings,
+                              int pipelines) {
   const Cluster& cluster = model.cluster();
   const Training& training = model.training();
   const auto count = static_cast<std::size_t>(model.kindCount());
@@ -18,20 +20,22 @@ std::vector<double> syncRates(const CostModel& model, Purpose purpose, Rings rin
     slowest[kind] = slowest[kind] == 0 ? bandwidth : std::min(slowest[kind], bandwidth);
   };
   const bool drawn = !cluster.links.empty() || !cluster.switches.empty();
-  for (int n = 0; n < static_cast<int>(cluster.nodes.size()); ++n) {
+  std::set<int> nodes;
+  std::set<std::pair<int, std::size_t>> kinds;  // (node, kind)
+  for (const DeviceId device : devices) {
+    nodes.insert(device.node);
+    kinds.emplace(device.node, static_cast<std::size_t>(model.kindOf(device)));
+  }
+  for (const auto& [n, kind] : kinds) {
     const Node& node = cluster.nodes[static_cast<std::size_t>(n)];
-    for (int d = 0; d < static_cast<int>(node.devices.size()); ++d) {
-      const auto kind = static_cast<std::size_t>(model.kindOf({n, d}));
-      if (d > 0 && node.devices[static_cast<std::size_t>(d)].type == node.devices[static_cast<std::size_t>(d - 1)].type) continue;
-      if (rings == Rings::InNode) {
-        offer(kind, node.intra.bandwidth.value);
-      } else if (!drawn) {
-        // A node's own NIC is never passed by; shared ones are taken as if they were free.
-        offer(kind, node.nic.bandwidth.value);
-      } else {
-        for (int other = 0; other < static_cast<int>(cluster.nodes.size()); ++other) {
-          if (other != n) offer(kind, model.link({n, 0}, {other, 0}).bandwidth.value);
-        }
+    if (rings == Rings::InNode) {
+      offer(kind, node.intra.bandwidth.value);
+    } else if (!drawn) {
+      // A node's own NIC is never passed by; shared ones are taken as if they were free.
+      offer(kind, node.nic.bandwidth.value);
+    } else {
+      for (const int other : nodes) {
+        if (other != n) offer(kind, model.link({n, 0}, {other, 0}).bandwidth.value);
       }
     }
   }

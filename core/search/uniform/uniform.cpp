@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/cost/stage_time.h"
-#include "core/search/limits.h"
 #include "core/search/remedy.h"
 #include "core/search/tp_groups.h"
 
@@ -46,7 +45,7 @@ std::vector<Recompute> recomputeOf(Recomputing recomputing, UnitRange units, con
 class UniformGrid {
  public:
   UniformGrid(SearchSession& session, const PlannerOptions& options)
-      : session_(session), problem_(session.problem()), limits_(limitsOf(problem_)) {
+      : session_(session), problem_(session.problem()), limits_(session.limits()) {
     // Checked by the planner before; absent means all.
     const auto only = [&](const char* name) { return integerOption(options, name, 0).value(); };
     for (const int tp : limits_.tps) {

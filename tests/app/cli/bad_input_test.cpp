@@ -48,7 +48,19 @@ TEST(BadInput, InTheCommandLineIsNamed) {
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--profile", "p.json"}, 2, "p.json"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/nonexistent/plan.json"}, 2, "cannot be written"},
     {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "/tmp"}, 2, "is a folder"},
+    {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--out", "same.json", "--events", "./same.json"}, 2, "is also the file of --out"},
   });
+}
+
+// A full disk used to look like success where text was printed.
+TEST(BadInput, AFullStandardOutputIsNoSuccess) {
+  const Cli cli;
+  for (const char* command : {"devices", "models --json"}) {
+    const ProgramResult result = Program({"/bin/sh", "-c", "exec \"$0\" " + std::string(command) + " >/dev/full", EVENKEEL_BIN_DIR "/evenkeel-cli"},
+                                         cli.variables(), cli.folder().path()).finish();
+    EXPECT_EQ(result.exitCode, 1) << command;
+    EXPECT_THAT(result.err, HasSubstr("No space left on device")) << command;
+  }
 }
 
 // A closed or full stderr used to abort a search and a launch.

@@ -29,6 +29,16 @@ TEST(ParseJson, RefusesEmptyBinaryAndBottomlessDocuments) {
   EXPECT_FALSE(parseJson("{\"a\": \"\xff\"}", "f"));
 }
 
+// Of two values of one name only one could be kept, and nobody would know which.
+TEST(ParseJson, RefusesANameThatStandsTwiceInOneObject) {
+  EXPECT_EQ(parseJson(R"({"a": {"b": 1, "c": [], "b": 2}})", "f").error().what, "gives \"b\" twice in one object");
+  EXPECT_TRUE(parseJson(R"({"a": {"b": 1}, "b": [{"b": 1}, {"b": 1}]})", "f"));
+}
+
+TEST(ParseJson, SpeaksPlainlyOfANumberThatIsTooLarge) {
+  EXPECT_EQ(parseJson("{\"a\": 1e400}", "f").error().what, "number overflow parsing '1e400'");
+}
+
 TEST(ReadFile, SaysWhatIsWrongWithThePath) {
   EXPECT_EQ(readFile("/nonexistent/x").error().what, "no such file");
   EXPECT_EQ(readFile("/").error().what, "is a folder");
@@ -78,6 +88,21 @@ TEST(JsonReader, ReturnsTheFieldsThatNobodyAskedFor) {
   (void)reader.integer("a", {0, 9});
   EXPECT_EQ(reader.rest().dump(), R"({"colour":"red","b":{"c":2}})");
   EXPECT_FALSE(context.error);
+}
+
+TEST(JsonReader, TakesAFieldThatIsSpeltNearlyLikeAnAbsentOneForAMistake) {
+  const auto errorOf = [](const char* text) {
+    const Json json = *parseJson(text, "f");
+    JsonContext context{"f", {}};
+    JsonReader reader(json, context, "/nodes/0");
+    (void)reader.number("bandwidth_gbs", {0.0, 9.0}, 1.0);
+    (void)reader.has("members");
+    (void)reader.rest();
+    return context.error ? context.error->text() : std::string();
+  };
+  EXPECT_THAT(errorOf(R"({"bandwith_gbs": 3})"), HasSubstr("f /nodes/0/bandwith_gbs: is no field; did you mean bandwidth_gbs?"));
+  EXPECT_THAT(errorOf(R"({"member": []})"), HasSubstr("did you mean members?"));
+  EXPECT_EQ(errorOf(R"({"bandwidth_gbs": 3, "bandwidth_gbs2": 4, "memo": 1})"), "") << "the field is there; short words are left alone";
 }
 
 TEST(JsonReader, TellsWhatIsNoNumberOfTheKind) {

@@ -74,6 +74,42 @@ TEST(ClusterFile, NamesThePlaceOfAMistake) {
   EXPECT_THAT(fromText(R"({"format": "evenkeel.plan/1", "nodes": []})").error().text(), HasSubstr("expected \"evenkeel.cluster/1\""));
 }
 
+// A topology that cannot exist must not become a plan of a wrong one.
+TEST(ClusterFile, RefusesATopologyThatCannotBe) {
+  const auto errorOf = [](std::string_view rest) {
+    const auto cluster = fromText(R"({"format": "evenkeel.cluster/1", "nodes": [{"name": "a", "devices": {"type": "cpu", "count": 1}},
+      {"name": "b", "devices": [{"type": "cpu", "uuid": "GPU-1"}]}, {"name": "c", "devices": [{"type": "cpu"}]}], )" + std::string(rest) + "}");
+    return cluster ? std::string() : cluster.error().text();
+  };
+  const auto switches = [&](std::string_view all) { return errorOf(R"("switches": [)" + std::string(all) + "]"); };
+  EXPECT_THAT(switches(R"({"name": "s", "members": ["a", "s"], "bandwidth_gbs": 1})"), HasSubstr("/switches/0/members: switch \"s\" holds itself"));
+  EXPECT_THAT(switches(R"({"name": "s", "members": ["a", "t"], "bandwidth_gbs": 1}, {"name": "t", "members": ["s"], "bandwidth_gbs": 1})"),
+              HasSubstr("holds itself, directly or through another switch"));
+  EXPECT_EQ(switches(R"({"name": "s", "members": ["a", "t"], "bandwidth_gbs": 1}, {"name": "t", "members": ["b"], "bandwidth_gbs": 1})"), "");
+  EXPECT_THAT(switches(R"({"name": "a", "members": ["b"], "bandwidth_gbs": 1})"), HasSubstr("/switches/0/name: \"a\" is the name of another"));
+  EXPECT_THAT(switches(R"({"name": "s", "members": ["b", "b"], "bandwidth_gbs": 1})"), HasSubstr("names \"b\" twice"));
+  EXPECT_THAT(errorOf(R"("links": [{"between": ["a", "b"], "bandwidth_gbs": 1}, {"between": ["b", "a"], "bandwidth_gbs": 2}])"),
+              HasSubstr("/links/1/between: \"b\" and \"a\" are joined by another link already"));
+  EXPECT_THAT(fromText(R"({"format": "evenkeel.cluster/1", "nodes": [{"name": "a", "devices": {"type": "cpu", "count": 2, "uuid": "GPU-1"}}]})").error().text(),
+              HasSubstr("uuid \"GPU-1\" is also that of a device of \"a\""));
+}
+
+TEST(ClusterFile, AsksAboutAMisspeltField) {
+  const auto error = fromText(R"({"format": "evenkeel.cluster/1", "nodes": [{"name": "a", "devices": {"type": "cpu", "count": 1}, "nic_bandwith_gbs": 1}]})").error();
+  EXPECT_THAT(error.text(), HasSubstr("/nodes/0/nic_bandwith_gbs: is no field; did you mean nic_bandwidth_gbs?"));
+}
+
+TEST(ClusterFile, KeepsUnknownFieldsOfSwitchesLinksAndTargets) {
+  const auto cluster = fromText(R"({"format": "evenkeel.cluster/1", "nodes": [{"name": "a", "devices": {"type": "cpu", "count": 1}, "ssh": {"host": "h", "bastion": 1}},
+    {"name": "b", "devices": {"type": "cpu", "count": 1}}], "switches": [{"name": "s", "members": ["a"], "bandwidth_gbs": 1, "vlan": 3}],
+    "links": [{"between": ["a", "b"], "bandwidth_gbs": 1, "cable": "red"}]})");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  const Json written = toJson(*cluster);
+  EXPECT_EQ(written["nodes"][0]["ssh"]["bastion"], 1);
+  EXPECT_EQ(written["switches"][0]["vlan"], 3);
+  EXPECT_EQ(written["links"][0]["cable"], "red");
+}
+
 TEST(ClusterLinks, ADrawnLinkOverridesSwitchesAndASwitchOverridesNics) {
   auto cluster = *parseClusterShorthand("3x1:V100-32-SXM2");
   const DeviceId a{0, 0}, b{1, 0}, c{2, 0};

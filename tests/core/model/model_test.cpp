@@ -83,6 +83,12 @@ TEST(ModelFile, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(fromText(head + R"("layers": 2, "hidden": 64, "heads": 4, "norm": "batch"})").error().text(), HasSubstr("expected one of: layernorm, rmsnorm"));
 }
 
+TEST(ModelFile, RefusesASlipOfZerosBeforeItsCountsOverflow) {
+  const auto model = fromText(R"({"format": "evenkeel.model/1", "name": "m", "vocab": 100, "context": 32, "layers": 4096, "hidden": 16777216, "heads": 4, "ffn": 16777216})");
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().text(), HasSubstr("parameters"));
+}
+
 TEST(ModelFromArgument, NamesTheKnownModelsForAnUnknownOne) {
   EXPECT_THAT(modelFromArgument("gpt5").error().text(), HasSubstr("gpt3-175b"));
   EXPECT_THAT(modelFromArgument("/nonexistent/config.json").error().text(), HasSubstr("no such file"));

@@ -29,10 +29,11 @@ TEST(RunFile, HasTheDefaultsOfTheDesign) {
 }
 
 TEST(RunFile, RefusesWhatTheRuntimeCannotDoYet) {
-  for (const char* field : {R"("dropout": 0.1)", R"("gradient_clip": 1)", R"("checkpoint": {"every": 10})", R"("on_failure": "replan")", R"("evaluate_every": 5)"}) {
+  for (const char* field : {R"("checkpoint": {"every": 10})", R"("on_failure": "replan")", R"("evaluate_every": 5)"}) {
     EXPECT_THAT(fromText(std::string(R"({"format": "evenkeel.run/1", "steps": 5, )") + field + "}").error().text(), HasSubstr("cannot be used yet")) << field;
   }
   EXPECT_TRUE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 0, "on_failure": "stop"})"));
+  EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 1.0})"));
   EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 0})"));
   EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "betas": [0.9, 1.0]})"));
 }
@@ -44,6 +45,18 @@ TEST(LearningRate, WarmsUpLinearlyThenFollowsACosine) {
   EXPECT_DOUBLE_EQ(rate.at(10, 100), 1e-3);
   EXPECT_DOUBLE_EQ(rate.at(99, 100), 1e-4);
   EXPECT_GT(rate.at(20, 100), rate.at(60, 100));
+}
+
+TEST(LearningRate, MayFollowALineOrStay) {
+  const auto run = fromText(R"({"format": "evenkeel.run/1", "steps": 5, "learning_rate": {"schedule": "linear", "warmup_steps": 0}})");
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
+  EXPECT_DOUBLE_EQ(run->learningRate.at(0, 5), 1e-3);
+  EXPECT_DOUBLE_EQ(run->learningRate.at(2, 5), 5.5e-4);
+  EXPECT_DOUBLE_EQ(run->learningRate.at(4, 5), 1e-4);
+  const Run::LearningRate constant{.warmupSteps = 2, .schedule = Run::LearningRate::Schedule::Constant};
+  EXPECT_DOUBLE_EQ(constant.at(0, 5), 5e-4);
+  EXPECT_DOUBLE_EQ(constant.at(4, 5), 1e-3);
 }
 
 }  // namespace

@@ -58,6 +58,9 @@ TEST(ProfileTable, NamesWhatIsWrongAndWhere) {
   json["points"][1]["samples"] = 2;
   EXPECT_THAT(parseProfile(json, "p.json").error().what, HasSubstr("twice"));
   json = toJson(fc1Table());
+  for (Json& point : json["points"]) point["forward_us"] = point["backward_us"] = 0;
+  EXPECT_THAT(parseProfile(json, "p.json").error().what, HasSubstr("takes no time"));
+  json = toJson(fc1Table());
   json["points"] = Json::array();
   json["devices"] = Json::array();
   EXPECT_THAT(parseProfile(json, "p.json").error().what, HasSubstr("no point"));

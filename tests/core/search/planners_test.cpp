@@ -251,10 +251,22 @@ TEST(Eth, IsNeverSlowerThanUniformAndFasterOnUnlikeDevices) {
   }
 }
 
-TEST(Eth, KeepsToTheNumberOfPipelinesThatItIsGiven) {
-  const auto plan = planWith("eth", problemOf(kDemo, "tiny-gpt", 24), {.options = {{"pipelines", "1"}}});
-  ASSERT_TRUE(plan) << plan.error().text();
-  EXPECT_EQ(plan->pipelines.size(), 1U);
+// A file that was evaluated again stated the weaker bound by work beside the planner's gap.
+TEST(Optimal, ProvesABoundThatStaysWithItsFileWhileInputsAndProfileDo) {
+  const auto found = planWith("optimal", problemOf("1x4:Ascend-910B2,1x4:Ascend-910B4", "gpt3-6.7b", 24));
+  ASSERT_TRUE(found) << found.error().text();
+  ASSERT_TRUE(found->search.contains(kWorkBoundField));
+  Plan plan = *parsePlan(toJson(*found), "plan.json");
+  const Seconds proven = plan.predicted->lowerBound;
+  EXPECT_EQ(evaluated(plan).plan.predicted->lowerBound, proven);
+  std::swap(plan.pipelines.front().stages, plan.pipelines.back().stages);  // the bound is not of this plan but of all
+  EXPECT_EQ(evaluated(plan).plan.predicted->lowerBound, proven);
+  Plan larger = plan;
+  ++larger.training.globalBatch;
+  ++larger.pipelines.front().localBatch;
+  EXPECT_LT(evaluated(larger).plan.predicted->lowerBound, proven);
+  const AnalyticProfile other(plan.model, plan.training, {.dropout = true});
+  EXPECT_LT(evaluate(plan, other, false).plan.predicted->lowerBound, proven);
 }
 
 TEST(BestType, UsesOneTypeAndIsNeverFasterThanThePlannerThatMayUseAll) {

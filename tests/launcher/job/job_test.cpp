@@ -251,6 +251,18 @@ TEST_F(JobTest, IsRefusedWithEveryReasonAtOnce) {
   EXPECT_THAT(*launcher().runs(), IsEmpty());
 }
 
+// DeepSpeed #3669, #2612 (field-faults): what was meant for other machines must not train here in silence.
+TEST_F(JobTest, IsRefusedWhenSeveralNodesNameNoHost) {
+  LaunchRequest request = this->request(1);
+  request.local = false;
+  for (Node& node : request.plan.cluster.nodes) node.ssh = {};
+  Recorder recorder;
+  const auto run = launcher().startJob(request, recorder);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, Error::Code::InvalidInput);
+  EXPECT_THAT(run.error().text(), AllOf(HasSubstr("cpu-0, cpu-1 name no ssh host"), HasSubstr("--local")));
+}
+
 TEST_F(JobTest, IsRefusedWhenTheWorkerCannotExecuteThePlan) {
   LaunchRequest request = this->request(5);
   request.plan.training.zeroStage = 1;

@@ -127,6 +127,18 @@ TEST(ConnectItems, DrawsALinkAsGoodAsTheWayThatWasThere) {
   EXPECT_FALSE(connectItems(project, "cpu-0", "cpu-0"));
 }
 
+TEST(ConnectItems, DrawsNoLoopOfSwitches) {
+  Project project = projectOf("2x2:cpu");
+  for (const char* name : {"s", "t", "u"}) project.cluster.switches.push_back({.name = name, .members = {}, .bandwidth = fromGbs(1), .total = {}, .latency = {}});
+  ASSERT_TRUE(connectItems(project, "s", "t"));
+  ASSERT_TRUE(connectItems(project, "t", "u"));
+  const Project before = project;
+  const auto loop = connectItems(project, "u", "s");
+  ASSERT_FALSE(loop);
+  EXPECT_THAT(loop.error().text(), testing::HasSubstr("is already inside"));
+  EXPECT_EQ(project.cluster, before.cluster);
+}
+
 TEST(SetDevices, FollowsTheNewTypesLinksUnlessTheyWereSetByHand) {
   Project project = projectOf("2x8:A100-80-SXM");
   changeMachines(project, {"a100-80-sxm-1"}, [](Node& node) { node.intra.bandwidth = fromGbs(111); });

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/plan/plan.h"
+#include "core/plan/run.h"
+#include "runtime/comm/comm.h"
+
+namespace evenkeel {
+
+/// Ranks that are threads of this process: what workers do, without the time that it takes to start them. Like Gloo, a send is
+/// done only once its receive is posted, messages of a pair and tag keep their order, sums are taken in the order of the ranks.
+/// One rank computes at a time. A wait of more than 20 s is an error.
+class ThreadWorld {
+ public:
+  explicit ThreadWorld(int ranks);
+  ~ThreadWorld();
+  /// Call it in the thread of that rank; returns once it is its turn.
+  [[nodiscard]] std::unique_ptr<Comm> comm(int rank);
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+/// What every rank has reported of every step.
+struct WorldOutcome {
+  std::vector<std::string> errors;         // by rank; empty: it has finished
+  std::vector<std::vector<Json>> stepsOf;  // by rank
+  [[nodiscard]] std::vector<double> ofSteps(int rank, const std::string& field) const;
+};
+
+/// Trains `plan` on `text`, each rank in a thread of its own.
+[[nodiscard]] WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text);
+
+}  // namespace evenkeel
