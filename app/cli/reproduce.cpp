@@ -17,6 +17,9 @@
 namespace evenkeel::cli {
 namespace {
 
+/// Rows of a table that are printed; files have all.
+constexpr std::size_t kMostPrinted = 60;
+
 struct Arguments {
   std::string figure, outFolder;
   SearchArguments search;
@@ -67,7 +70,8 @@ std::string verdictOf(const PaperClaim& claim) {
       claim.low == claim.high ? fmt::format("{:g}", claim.low) : fmt::format("{:g} to {:g}", claim.low, claim.high);
   if (claim.ours.empty()) return fmt::format("the paper has {}; we have no number: no plan to compare", paper);
   const auto [least, most] = std::ranges::minmax_element(claim.ours);
-  const std::string ours = *least == *most ? fmt::format("{:.3g}", *least) : fmt::format("{:.3g} to {:.3g}", *least, *most);
+  const bool isOne = *most - *least < 1e-3 * std::abs(*most);
+  const std::string ours = isOne ? fmt::format("{:.4g}", *least) : fmt::format("{:.4g} to {:.4g}", *least, *most);
   std::string text = fmt::format("ours {}, the paper's {}", ours, paper);
   const double below = claim.low - *least, above = *most - claim.high;
   if (below <= 1e-9 && above <= 1e-9) return text + ": inside";
@@ -106,10 +110,13 @@ void print(const Figure& figure) {
   for (const FigureTable& table : figure.tables) {
     std::vector<std::vector<std::string>> rows = {table.columns};
     for (const auto& row : table.rows) {
+      if (rows.size() > kMostPrinted) break;
       rows.emplace_back();
       for (const Json& value : row) rows.back().push_back(cellText(value));
     }
     fmt::print("\n{}\n{}", table.title, alignedTable(rows));
+    if (table.rows.size() > kMostPrinted)
+      fmt::print("... and {} more rows: --json or --out has them\n", table.rows.size() - kMostPrinted);
   }
   if (!figure.claims.empty()) fmt::print("\nagainst the paper\n");
   for (const PaperClaim& claim : figure.claims) fmt::print("  {}: {}\n", claim.what, verdictOf(claim));
@@ -121,6 +128,7 @@ std::string htmlOf(const Figure& figure, const std::vector<std::string>& words) 
   for (const FigurePicture& picture : figure.pictures)
     body += "<div class=\"card\" style=\"margin-top:14px\">" + picture.svg.inlined(picture.label) + "</div>\n";
   for (const FigureTable& table : figure.tables) {
+    if (table.rows.size() > kMostPrinted) continue;  // a cloud of points: its picture says more
     body += fmt::format("<h2>{}</h2><div class=\"card\"><table><thead><tr>", report::escaped(table.title));
     for (const std::string& column : table.columns) body += fmt::format("<th>{}</th>", report::escaped(column));
     body += "</tr></thead><tbody>\n";
@@ -233,7 +241,8 @@ Balance balanceOf(const Evaluation& evaluation) {
   }
   if (devices == 0) return balance;
   balance.latencyRatio = balance.compute / least;
-  balance.idleCompute = 1 - busy / (devices * balance.compute.value);
+  const double idle = 1 - busy / (devices * balance.compute.value);
+  balance.idleCompute = idle > 1e-9 ? idle : 0;  // what rounding leaves is none
   return balance;
 }
 

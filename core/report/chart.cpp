@@ -9,7 +9,7 @@
 namespace evenkeel::report {
 namespace {
 
-constexpr double kWidth = 640, kHeight = 360, kLeft = 64, kRight = 20, kTop = 64, kBottom = 56;
+constexpr double kWidth = 640, kHeight = 360, kLeft = 64, kRight = 20, kTop = 74, kBottom = 56;
 constexpr int kMarks = 6;
 
 /// The frame of a chart: its scales, grid, axes, title and legend.
@@ -46,7 +46,7 @@ class Frame {
       svg_.text(kLeft - 8, y(mark) + 4, fmt::format("{:g}", mark), "dim", Anchor::End);
     }
     svg_.line(kLeft, ground(), kWidth - kRight, ground(), "axis");
-    svg_.text(8, kTop - 6, yLabel, "dim");
+    svg_.text(8, kTop - 13, yLabel, "dim");
     svg_.text((kLeft + kWidth - kRight) / 2, kHeight - 10, xLabel, "dim", Anchor::Middle);
   }
 
@@ -103,7 +103,9 @@ Frame framed(const Chart& chart, bool asLines) {
   return frame;
 }
 
-double slotWidth(const Chart& chart) { return (kWidth - kLeft - kRight) / static_cast<double>(std::max<std::size_t>(1, chart.categories.size())); }
+double slotWidth(const Chart& chart) {
+  return (kWidth - kLeft - kRight) / static_cast<double>(std::max<std::size_t>(1, chart.categories.size()));
+}
 
 void drawCategories(const Chart& chart, Frame& frame) {
   const double slot = slotWidth(chart);
@@ -157,8 +159,8 @@ Svg lineChart(const Chart& chart) {
     endLine();
     for (std::size_t i = 0; i < series.values.size(); ++i) {
       if (series.values[i])
-        frame.svg().marker(kLeft + slot * (static_cast<double>(i) + 0.5), frame.y(*series.values[i]), static_cast<int>(s), "s" + colour,
-                           hintOf(chart, series, i, *series.values[i]));
+        frame.svg().marker(kLeft + slot * (static_cast<double>(i) + 0.5), frame.y(*series.values[i]), static_cast<int>(s),
+                           "s" + colour, hintOf(chart, series, i, *series.values[i]));
     }
   }
   return frame.svg();
@@ -167,7 +169,8 @@ Svg lineChart(const Chart& chart) {
 Svg barChart(const Chart& chart) {
   Frame frame = framed(chart, false);
   drawCategories(chart, frame);
-  const double slot = slotWidth(chart), width = std::min(34.0, slot * 0.8 / static_cast<double>(std::max<std::size_t>(1, chart.series.size())));
+  const double slot = slotWidth(chart),
+               width = std::min(34.0, slot * 0.8 / static_cast<double>(std::max<std::size_t>(1, chart.series.size())));
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     const Series& series = chart.series[s];
     for (std::size_t i = 0; i < series.values.size(); ++i) {
@@ -178,14 +181,16 @@ Svg barChart(const Chart& chart) {
         continue;
       }
       const double y = frame.y(*series.values[i]);
-      frame.svg().rect(x + 1, y, width - 2, frame.ground() - y, "s" + std::to_string(s % 6), hintOf(chart, series, i, *series.values[i]));
+      frame.svg().rect(x + 1, y, width - 2, frame.ground() - y, "s" + std::to_string(s % 6),
+                       hintOf(chart, series, i, *series.values[i]));
       if (width >= 26) frame.svg().text(x + width / 2, y - 4, fmt::format("{:.3g}", *series.values[i]), "dim", Anchor::Middle);
     }
   }
   return frame.svg();
 }
 
-Svg scatterChart(const std::string& title, const std::string& xLabel, const std::string& yLabel, const std::vector<Cloud>& clouds) {
+Svg scatterChart(const std::string& title, const std::string& xLabel, const std::string& yLabel,
+                 const std::vector<Cloud>& clouds) {
   std::optional<Range> xs, ys;
   std::vector<std::string> names;
   for (const Cloud& cloud : clouds) {
@@ -203,10 +208,14 @@ Svg scatterChart(const std::string& title, const std::string& xLabel, const std:
   frame.drawTitle(title, names, false, {});
   frame.drawAxes(xLabel, yLabel);
   const std::vector<double> marks = axisMarks(xs->low, xs->high, kMarks);
-  const auto xOf = [&](double value) { return kLeft + (value - marks.front()) / (marks.back() - marks.front()) * (kWidth - kLeft - kRight); };
-  for (const double mark : marks) frame.svg().text(xOf(mark), frame.ground() + 16, fmt::format("{:g}", mark), "dim", Anchor::Middle);
+  const auto xOf = [&](double value) {
+    return kLeft + (value - marks.front()) / (marks.back() - marks.front()) * (kWidth - kLeft - kRight);
+  };
+  for (const double mark : marks)
+    frame.svg().text(xOf(mark), frame.ground() + 16, fmt::format("{:g}", mark), "dim", Anchor::Middle);
   for (std::size_t c = 0; c < clouds.size(); ++c) {
-    for (const auto& [x, y] : clouds[c].points) frame.svg().marker(xOf(x), frame.y(y), static_cast<int>(c), fmt::format("s{} faint", c % 6));
+    for (const auto& [x, y] : clouds[c].points)
+      frame.svg().marker(xOf(x), frame.y(y), static_cast<int>(c), fmt::format("s{} faint", c % 6));
   }
   return frame.svg();
 }

@@ -40,7 +40,8 @@ struct Cloud {
   std::string name;
   std::vector<std::pair<double, double>> points;
 };
-[[nodiscard]] Svg scatterChart(const std::string& title, const std::string& xLabel, const std::string& yLabel, const std::vector<Cloud>& clouds);
+[[nodiscard]] Svg scatterChart(const std::string& title, const std::string& xLabel, const std::string& yLabel,
+                               const std::vector<Cloud>& clouds);
 
 /// Rising marks of 1, 2 or 5 times a power of ten, about `count` of them, that cover [low, high]; low < high.
 [[nodiscard]] std::vector<double> axisMarks(double low, double high, int count);

@@ -203,9 +203,7 @@ std::string compareHtml(const CompareReport& report) {
     body += "<h2>Stages</h2>\n" + cards(report);
   }
   body += "<h2>How the planners differ from their originals</h2>\n" + deviations(report);
-  body += "<h2>Made by</h2>\n<div class=\"card\"><pre>" +
-          (report.command.empty() ? std::string("Evenkeel's window, page Compare") : escaped(shellText(report.command))) +
-          "</pre></div>\n";
+  body += fmt::format("<h2>Made by</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", escaped(report.command));
   return htmlPage(fmt::format("{}: planners compared", problem.model.name), body);
 }
 
