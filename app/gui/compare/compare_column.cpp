@@ -85,9 +85,19 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
 }
 
 QWidget* CompareColumn::makeFigures() {
-  const std::array<QString, FigureCount> captions = {
-      tr("Iteration"),    tr("Samples a second"), tr("Against the best"), tr("Bubble"),           tr("MFU"),
-      tr("Worst memory"), tr("Devices used"),     tr("Search"),           tr("Gap to the bound"), tr("Own estimate")};
+  const std::array<QString, FigureCount> captions = {tr("Iteration"), tr("Samples/s"), tr("Against best"), tr("Bubble"),
+                                                     tr("MFU"),       tr("Memory"),    tr("Devices"),      tr("Search"),
+                                                     tr("Gap"),       tr("Own view")};
+  const std::array<QString, FigureCount> hints = {tr("Seconds of one iteration, as simulated"),
+                                                  tr("Samples a second"),
+                                                  tr("Samples a second that are missing against the best"),
+                                                  tr("Waiting of the used devices until the slowest pipeline is done"),
+                                                  tr("Model FLOP/s of the peak of all devices"),
+                                                  tr("Of the fullest device, in parts of what it may use"),
+                                                  tr("Devices that the plan uses"),
+                                                  tr("How long the planner searched"),
+                                                  tr("How much faster any plan could be, at most"),
+                                                  tr("What the original's own estimator says of this plan")};
   auto* figures = new QWidget;
   auto* grid = new QGridLayout(figures);
   grid->setContentsMargins(0, 0, 0, 0);
@@ -101,6 +111,7 @@ QWidget* CompareColumn::makeFigures() {
     auto* value = new QLabel;
     value->setObjectName(QStringLiteral("figure%1").arg(i));
     value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    caption->setToolTip(hints[static_cast<std::size_t>(i)]);
     captions_[static_cast<std::size_t>(i)] = caption;
     values_[static_cast<std::size_t>(i)] = value;
     grid->addWidget(caption, i % rows, i / rows * 2);
@@ -165,7 +176,6 @@ void CompareColumn::showPlan(const Contender& contender, std::optional<Seconds> 
                       (figures.stopped.empty() ? QString() : tr(" (%1)").arg(QString::fromStdString(figures.stopped))));
   set(Gap, figures.gap ? percentText(*figures.gap) : tr("no bound"));
   set(OwnEstimate, figures.ownEstimate ? timeText(*figures.ownEstimate) : QStringLiteral("–"));
-  values_[OwnEstimate]->setToolTip(tr("What the original's own estimator says of this plan"));
   cards_->setFacts(facts);
 }
 

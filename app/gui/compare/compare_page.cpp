@@ -111,8 +111,13 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
 
 QWidget* ComparePage::makeControls() {
   auto* bar = new QWidget;
-  auto* layout = new QHBoxLayout(bar);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* rows = new QVBoxLayout(bar);  // what searches; what is shown of it
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(6);
+  auto* layout = new QHBoxLayout;
+  auto* shown = new QHBoxLayout;
+  rows->addLayout(layout);
+  rows->addLayout(shown);
   layout->addWidget(new QLabel(tr("Planners")));
   for (const Planner& planner : planners()) {
     auto* box = new QCheckBox(QString::fromStdString(planner.name));
@@ -140,8 +145,9 @@ QWidget* ComparePage::makeControls() {
   export_->setObjectName(QStringLiteral("compareExport"));
   export_->setToolTip(tr("Write one page with figures, timelines, memory and reasons (Ctrl+E)"));
   widen({export_, stop_, start_});
-  layout->addWidget(onlyDifferences_);
-  layout->addWidget(export_);
+  shown->addWidget(onlyDifferences_);
+  shown->addStretch();
+  shown->addWidget(export_);
   layout->addWidget(stop_);
   layout->addWidget(start_);
   connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
@@ -167,6 +173,7 @@ QWidget* ComparePage::makePictures() {
   pictures->addWidget(tabs);
   pictures->setStretchFactor(0, 3);
   pictures->setStretchFactor(1, 2);
+  pictures->setSizes({640, 470});
   return pictures;
 }
 

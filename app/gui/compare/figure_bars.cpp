@@ -9,7 +9,7 @@
 namespace evenkeel::gui {
 namespace {
 
-constexpr int kMargin = 8, kGap = 12;
+constexpr int kMargin = 8, kGap = 8;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ int FigureBars::rowHeight() const { return fontMetrics().height() + 7; }
 
 QSize FigureBars::sizeHint() const { return {420, 2 * kMargin + rowHeight() * static_cast<int>(rows_.size() + 1)}; }
 
-QSize FigureBars::minimumSizeHint() const { return {260, 80}; }
+QSize FigureBars::minimumSizeHint() const { return {330, 80}; }
 
 int FigureBars::bestRow(std::size_t column) const {
   int best = -1;
