@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace evenkeel::report {
 namespace {
@@ -214,8 +215,12 @@ Svg scatterChart(const std::string& title, const std::string& xLabel, const std:
   for (const double mark : marks)
     frame.svg().text(xOf(mark), frame.ground() + 16, fmt::format("{:g}", mark), "dim", Anchor::Middle);
   for (std::size_t c = 0; c < clouds.size(); ++c) {
-    for (const auto& [x, y] : clouds[c].points)
-      frame.svg().marker(xOf(x), frame.y(y), static_cast<int>(c), fmt::format("s{} faint", c % 6));
+    std::set<std::pair<int, int>> drawn;  // cells of 2 pixels: more points in one would not be told apart
+    for (const auto& [x, y] : clouds[c].points) {
+      const double left = xOf(x), top = frame.y(y);
+      if (!drawn.emplace(static_cast<int>(left / 2), static_cast<int>(top / 2)).second) continue;
+      frame.svg().marker(left, top, static_cast<int>(c), fmt::format("s{} faint", c % 6));
+    }
   }
   return frame.svg();
 }
