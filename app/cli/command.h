@@ -52,6 +52,7 @@ void addDevices(CLI::App& app, Outcome& outcome);
 void addModels(CLI::App& app, Outcome& outcome);
 void addPlan(CLI::App& app, Outcome& outcome);
 void addCompare(CLI::App& app, Outcome& outcome);
+void addReproduce(CLI::App& app, Outcome& outcome);
 void addCheck(CLI::App& app, Outcome& outcome);
 void addEvaluate(CLI::App& app, Outcome& outcome);
 void addSimulate(CLI::App& app, Outcome& outcome);

@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   addModels(app, outcome);
   addPlan(app, outcome);
   addCompare(app, outcome);
+  addReproduce(app, outcome);
   addCheck(app, outcome);
   addEvaluate(app, outcome);
   addSimulate(app, outcome);

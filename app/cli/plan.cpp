@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events, metisCase, hexiscaleCase, start;
+  std::string planner = "optimal", out, events, metisCase, hexiscaleCase, start;
   bool asJson = false, explain = false;
   std::string objective = "time";
   std::optional<std::int64_t> steps, tokens;
@@ -230,7 +230,7 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   for (const char* const name : {"--cluster", "--model"}) command->get_option(name)->required(false);  // a recorded case has its own
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ", ") + planner.name;
-  command->add_option("--planner", arguments->planner, "One of: " + names + " (default eth)");
+  command->add_option("--planner", arguments->planner, "One of: " + names + " (default optimal)");
   addSearchOptions(*command, arguments->search);
   command->add_option("--metis-case", arguments->metisCase,
                       "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");

@@ -20,6 +20,14 @@ std::span<const Planner> planners() {
   return all;
 }
 
+PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options) {
+  PlannerOptions known;
+  for (const auto& [name, value] : options) {
+    if (std::ranges::find(planner.options, name, &PlannerOptionInfo::name) != planner.options.end()) known.emplace(name, value);
+  }
+  return known;
+}
+
 Result<const Planner*> plannerNamed(std::string_view name) {
   std::string names;
   for (const Planner& planner : planners()) {

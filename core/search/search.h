@@ -82,6 +82,9 @@ struct Planner {
   std::function<Result<Plan>(const SearchTask&, SearchObserver&, std::stop_token)> plan;
 };
 
+/// Those of the options that this planner knows: where several search, others are for the others.
+[[nodiscard]] PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options);
+
 /// All planners, in the order in which they are shown.
 [[nodiscard]] std::span<const Planner> planners();
 /// The planner of that name, or an error that lists the names.
