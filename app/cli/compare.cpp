@@ -27,7 +27,7 @@ constexpr std::int64_t kMostSteps = 4'000'000;
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::vector<std::string> planners = {"eth", "uniform"};
+  std::vector<std::string> planners = {"optimal", "eth", "uniform"};
   std::string csv, html, outFolder;
   bool asJson = false;
 };
@@ -205,7 +205,7 @@ void addCompare(CLI::App& app, Outcome& outcome) {
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ",") + planner.name;
   command
-      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default eth,uniform; all: " + names + ")")
+      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default optimal,eth,uniform; all: " + names + ")")
       ->delimiter(',');
   addSearchOptions(*command, arguments->search);
   command->add_option("--csv", arguments->csv, "Write the key figures to this file");

@@ -15,7 +15,7 @@
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(),       optimalPlanner(), metisPlanner(),
+  static const std::vector<Planner> all = {optimalPlanner(),   ethPlanner(),     metisPlanner(),
                                            hexiscalePlanner(), uniformPlanner(), bestTypePlanner()};
   return all;
 }

@@ -55,7 +55,7 @@ TEST(PlanCommand, PrintsAWholePlanAsOneDocument) {
   const auto plan = parsePlan(result.json(), "stdout");
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_TRUE(plan->predicted);
-  EXPECT_EQ(plan->search["planner"], "eth");
+  EXPECT_EQ(plan->search["planner"], "optimal");
   for (const char* key : {"options", "seed", "seconds", "evaluated", "pruned", "stopped", "incumbents"}) EXPECT_TRUE(plan->search.contains(key)) << key;
   EXPECT_EQ(plan->inputsSha256, inputsHash(plan->cluster, plan->model, plan->training));
   EXPECT_THAT(result.err, HasSubstr("assumed: sequence 128, fp32, ZeRO-0"));
