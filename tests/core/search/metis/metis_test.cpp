@@ -50,7 +50,9 @@ TEST(MetisFaults, B4AnyNumberOfDevicesInAnyNodes) {
                               "1x2:A100-80-SXM,1x4:A100-80-SXM,1x2:A100-80-SXM", "1x6:A100-80-SXM,1x2:V100-32-SXM2"}) {
     expectValid(metisPlan(problemOf(cluster, "gpt3-350m", 24)), cluster);
   }
-  const auto few = metisPlan(problemOf("1x13:cpu", "tiny-gpt", 13));  // 6 layers: no list of groups sums to 13
+  Problem shallow = problemOf("1x13:cpu", "tiny-gpt", 13);
+  shallow.model.layers = 4;  // up to 6 stages: no list of groups sums to 13
+  const auto few = metisPlan(shallow);
   expectValid(few, "13 devices, 6 layers");
   EXPECT_FALSE(few->idleDevices().empty());
 }
@@ -85,10 +87,16 @@ TEST(Metis, PlansForDevicesOfBoundlessMemoryWhenItIsToIgnoreMemory) {
 }
 
 TEST(Metis, ReturnsItsBestPlanSoFarWhenItsTimeEnds) {
-  const Problem problem = problemOf("8x8:A100-80-SXM,8x8:V100-32-SXM2", "gpt3-13b", 512);
-  const auto plan = planWith("metis", problem, {.budget = {.timeLimit = Seconds{0.4}}});
+  const Problem problem = problemOf("1x8:A100-80-SXM,1x8:V100-32-SXM2", "gpt3-2.7b", 64);
+  struct StopBeforePricing final : SearchObserver {  // what was found until then is not priced yet
+    std::stop_source source;
+    void onPhase(std::string_view phase) override {
+      if (phase == "pricing") source.request_stop();
+    }
+  } observer;
+  const auto plan = planWith("metis", problem, {.observer = &observer, .stop = observer.source.get_token()});
   expectValid(plan, "stopped");
-  EXPECT_EQ(plan->search.at("stopped"), "time limit");
+  EXPECT_EQ(plan->search.at("stopped"), "stop request");
 }
 
 TEST(Metis, RefusesExactModeWithoutARecordedCase) {
