@@ -27,7 +27,7 @@ constexpr std::int64_t kMostSteps = 4'000'000;
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::vector<std::string> planners = {"eth", "uniform"};
+  std::vector<std::string> planners = {"optimal", "eth", "uniform"};
   std::string csv, html, outFolder;
   bool asJson = false;
 };
@@ -110,15 +110,6 @@ Result<void> writePlans(const std::string& folder, const std::vector<Compared>& 
   return {};
 }
 
-/// The options that this planner knows: others are for the other planners.
-PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options) {
-  PlannerOptions known;
-  for (const auto& [name, value] : options) {
-    if (std::ranges::find(planner.options, name, &PlannerOptionInfo::name) != planner.options.end()) known.emplace(name, value);
-  }
-  return known;
-}
-
 Result<void> checkOptions(const std::vector<const Planner*>& planners, const PlannerOptions& options) {
   for (const auto& [name, value] : options) {
     const bool isKnown = std::ranges::any_of(planners, [&](const Planner* planner) {
@@ -186,7 +177,7 @@ Result<report::CompareReport> search(const Arguments& arguments) {
 int run(const Arguments& arguments, const std::vector<std::string>& words) {
   auto compared = search(arguments);
   if (!compared) return report(compared.error());
-  compared->command = words;
+  compared->command = report::shellText(words);
   const std::vector<Compared>& rows = compared->planners;
   if (!arguments.csv.empty()) {
     if (auto written = writeFileAtomically(arguments.csv, csvOf(rows)); !written) return report(written.error());
@@ -214,7 +205,7 @@ void addCompare(CLI::App& app, Outcome& outcome) {
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ",") + planner.name;
   command
-      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default eth,uniform; all: " + names + ")")
+      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default optimal,eth,uniform; all: " + names + ")")
       ->delimiter(',');
   addSearchOptions(*command, arguments->search);
   command->add_option("--csv", arguments->csv, "Write the key figures to this file");

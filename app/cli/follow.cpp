@@ -86,6 +86,8 @@ void JobProgress::onLog(const std::string& node, int rank, const std::string& le
   else line(text, true);
 }
 
+void JobProgress::onCheckpoint(std::int64_t step, const std::string& path) { line(fmt::format("checkpoint of step {}: {}", step, path), true); }
+
 void JobProgress::onConnection(const std::string& node, const std::string& text) {
   line(text.empty() ? fmt::format("{} is reachable again", node) : fmt::format("lost the connection to {} ({}); the job goes on, reconnecting", node, text), true);
 }

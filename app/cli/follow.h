@@ -24,6 +24,7 @@ class JobProgress final : public JobObserver {
   void onState(JobState state) override;
   void onStep(const StepRecord& step) override;
   void onLog(const std::string& node, int rank, const std::string& level, const std::string& text) override;
+  void onCheckpoint(std::int64_t step, const std::string& path) override;
   void onConnection(const std::string& node, const std::string& text) override;
   void onFailure(const JobFailure& failure) override;
   /// Ends the rewritten line.

@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
 #include "app/cli/follow.h"
+#include "app/cli/go_on.h"
 #include "app/cli/inputs.h"
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
@@ -93,8 +94,7 @@ Result<Plan> launchablePlan(const std::string& file) {
 
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse) return notYet("--rehearse");
-  if (arguments.onFailure == "replan") return notYet("--on-failure " + arguments.onFailure);
-  if (arguments.onFailure != "stop" && arguments.onFailure != "resume") return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
+  if (!onFailureNamed(arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments.plan);
@@ -104,8 +104,11 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   request.run = *std::move(run);
   request.local = arguments.local;
   if (!arguments.resume.empty()) request.resume = placeFor(arguments.resume, arguments.local);
-  if (arguments.onFailure == "resume" && request.run.checkpoint.every == 0)
-    return invalidInput("--on-failure resume", "has nothing to go on from", "add --checkpoint-every N");
+  std::error_code unknown;
+  if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
+    return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
+  if (arguments.onFailure != "stop" && request.run.checkpoint.every == 0)
+    return invalidInput("--on-failure " + arguments.onFailure, "has nothing to go on from", "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }
@@ -132,15 +135,6 @@ int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& in
   return exitCodeOf(status->state);
 }
 
-/// Where a run that died goes on: at a checkpoint that is newer than the one that it began with. Without such progress the next attempt
-/// would fail likewise.
-std::optional<std::string> goesOnFrom(Launcher& launcher, const JobStatus& status, const std::string& before) {
-  if (status.state != JobState::Failed) return std::nullopt;
-  const auto checkpoint = launcher.lastCheckpointOf(status.run);
-  if (!checkpoint || checkpoint->empty() || *checkpoint == before) return std::nullopt;
-  return *checkpoint;
-}
-
 int run(const Arguments& arguments) {
   auto request = requestFrom(arguments);
   if (!request) return report(request.error());
@@ -159,10 +153,10 @@ int run(const Arguments& arguments) {
     const auto followed = launcher->followJob(*started, progress, interrupt.token());
     progress.endLine();
     if (!followed) return report(followed.error());
-    const auto checkpoint = arguments.onFailure == "resume" ? goesOnFrom(*launcher, *followed, request->resume) : std::nullopt;
-    if (!checkpoint) return conclude(*launcher, *followed, interrupt, arguments.asJson);
-    note("run {} failed: {}\ngoing on from {}\n", *started, followed->failed ? followed->failed->reason : "no reason is known", *checkpoint);
-    request->resume = *checkpoint;
+    auto next = nextAttempt(*launcher, *request, *followed, *onFailureNamed(arguments.onFailure), interrupt.token());
+    if (!next) note("error: {}\n", next.error().text());
+    if (!next || !*next) return conclude(*launcher, *followed, interrupt, arguments.asJson);
+    request = **std::move(next);
   }
 }
 
@@ -192,7 +186,7 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop, or resume: go on from the last checkpoint on the same nodes (replan is not there yet)");
+  command->add_option("--on-failure", arguments->onFailure, "stop; resume: go on from the last checkpoint on the same nodes; replan: without the node that failed");
   command->add_flag("--rehearse", arguments->rehearse, "Virtual devices (not there yet)");
   command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");

@@ -40,10 +40,12 @@ int main(int argc, char** argv) {
   addModels(app, outcome);
   addPlan(app, outcome);
   addCompare(app, outcome);
+  addReproduce(app, outcome);
   addCheck(app, outcome);
   addEvaluate(app, outcome);
   addSimulate(app, outcome);
   addImport(app, outcome);
+  addExport(app, outcome);
   addDiscover(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);

@@ -13,6 +13,7 @@
 #include "core/search/explain/reasons.h"
 #include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
+#include "core/search/run_cost.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -20,9 +21,31 @@ namespace {
 struct Arguments {
   ProblemArguments problem;
   SearchArguments search;
-  std::string planner = "eth", out, events, metisCase, hexiscaleCase;
+  std::string planner = "optimal", out, events, metisCase, hexiscaleCase, start;
   bool asJson = false, explain = false;
+  std::string objective = "time";
+  std::optional<std::int64_t> steps, tokens;
+  double deadlineHours = 0;
 };
+
+Result<Goal> goalFrom(const Arguments& arguments, const Training& training) {
+  Goal goal;
+  std::string known;
+  bool isKnown = false;
+  for (const auto& [word, objective] : objectiveWords()) {
+    if (word == arguments.objective) goal.objective = objective;
+    isKnown = isKnown || word == arguments.objective;
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  if (!isKnown) return invalidInput("--objective", fmt::format("\"{}\" is unknown", arguments.objective), "expected one of: " + known);
+  for (const auto& [option, value] : {std::pair{"--steps", &arguments.steps}, {"--tokens", &arguments.tokens}}) {
+    if (*value && (**value < 1 || **value > std::int64_t{1} << 60)) return invalidInput(option, fmt::format("is {}", **value), "expected a whole number above 0");
+  }
+  if (arguments.steps && arguments.tokens) return invalidInput("--tokens", "is given beside --steps", "one of them is enough");
+  goal.steps = arguments.steps ? *arguments.steps : arguments.tokens ? stepsFor(*arguments.tokens, training) : 0;
+  goal.deadline = Seconds{3600 * arguments.deadlineHours};
+  return goal;
+}
 
 Result<Plan> findPlan(const Arguments& arguments) {
   if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
@@ -37,6 +60,8 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!budget) return std::move(budget).error();
   auto options = plannerOptionsFrom(arguments.search);
   if (!options) return std::move(options).error();
+  const auto goal = goalFrom(arguments, problem->training);
+  if (!goal) return goal.error();
   printDefaults(arguments.problem, *problem);
 
   SearchProgress progress(arguments.planner);
@@ -47,8 +72,17 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!profile) return profile.error();
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
-  auto plan = (*planner)->plan({*problem, profile->get(), *std::move(budget), *std::move(options)}, progress, stop.get_token());
+  std::optional<Plan> start;
+  if (!arguments.start.empty()) {
+    auto loaded = loadPlan(arguments.start);
+    if (!loaded) return loaded.error();
+    start = *std::move(loaded);
+  }
+  const SearchTask task{*problem, profile->get(), *std::move(budget), *std::move(options), start ? &*start : nullptr};
+  auto plan = planFor(*goal, **planner, task, progress, stop.get_token());
   progress.finish();
+  if (plan && goal->objective != Objective::Time) plan->search["objective"] = arguments.objective;
+  if (plan && goal->steps > 0) plan->search["run"] = toJson(runCost(*plan, goal->steps));
   return plan;
 }
 
@@ -136,6 +170,20 @@ Json jsonOf(const std::vector<Reason>& reasons) {
   return all;
 }
 
+/// "10000 steps (1.3e+09 tokens): 25.1 h, 200 device-hours, price 310; ..."; empty where no length of the run was given.
+std::string runLine(const Plan& plan) {
+  if (!plan.search.contains("run")) return {};
+  const RunCost cost = runCost(plan, plan.search["run"]["steps"].get<std::int64_t>());
+  std::string text = fmt::format("{} steps ({:.4g} tokens): {:.4g} h, {:.4g} device-hours", cost.steps, cost.tokens, cost.duration.value / 3600, cost.deviceHours);
+  text += cost.price ? fmt::format(", price {:.4g}", *cost.price) : fmt::format(", price not known ({} has none)", cost.unpriced);
+  const Json& incumbents = plan.search["incumbents"];
+  if (incumbents.size() > 1) {
+    const double saved = static_cast<double>(cost.steps) * (incumbents.front()["iteration_ms"].get<double>() / 1e3 - plan.predicted->iteration.value);
+    if (saved > 0) text += fmt::format("; searching took {} and saves {:.4g} h against the first plan found", shortTime(plan.search.value("seconds", 0.0)), saved / 3600);
+  }
+  return text + "\n";
+}
+
 /// What the devices hold, beside an error that says that it is too little.
 void noteWhatFits(const Arguments& arguments, const Error& error) {
   if (!arguments.explain || error.code != Error::Code::Infeasible) return;
@@ -166,6 +214,7 @@ int run(const Arguments& arguments) {
     return kOk;
   }
   fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)), describePlan(*plan));
+  fmt::print("{}", runLine(*plan));
   if (!reasons.empty()) fmt::print("\nwhy this plan:\n");
   for (const Reason& reason : reasons) fmt::print("  {}\n", reason.sentence);
   if (!arguments.out.empty()) fmt::print("\nwritten: {}; next: evenkeel-cli launch {} --data FILE --steps N\n", arguments.out, arguments.out);
@@ -181,12 +230,17 @@ void addPlan(CLI::App& app, Outcome& outcome) {
   for (const char* const name : {"--cluster", "--model"}) command->get_option(name)->required(false);  // a recorded case has its own
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ", ") + planner.name;
-  command->add_option("--planner", arguments->planner, "One of: " + names + " (default eth)");
+  command->add_option("--planner", arguments->planner, "One of: " + names + " (default optimal)");
   addSearchOptions(*command, arguments->search);
   command->add_option("--metis-case", arguments->metisCase,
                       "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");
   command->add_option("--hexiscale-case", arguments->hexiscaleCase,
                       "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
+  command->add_option("--objective", arguments->objective, "time, cost (cheapest a token) or deadline (cheapest in time); default time");
+  command->add_option("--steps", arguments->steps, "Length of the run: says its hours, device-hours and price");
+  command->add_option("--tokens", arguments->tokens, "Length of the run in tokens, instead of --steps");
+  command->add_option("--deadline-hours", arguments->deadlineHours, "With --objective deadline: hours within which the run ends");
+  command->add_option("--start", arguments->start, "Start from this plan, made before the cluster or the training changed (optimal, eth)");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
   command->add_flag("--explain", arguments->explain, "Why this plan, or why none: what changes of it would take, each evaluated");

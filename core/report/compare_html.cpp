@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
+#include "core/report/chart.h"
 #include "core/report/format.h"
 #include "core/report/plan_pictures.h"
 
@@ -95,15 +95,6 @@ std::string figuresTable(const CompareReport& report, std::optional<Seconds> bes
          "estimator says of the same plan.</p>\n";
 }
 
-/// Steps of 1, 2 or 5 that give about six marks.
-double axisStep(double end) {
-  const double rough = end / 6, power = std::pow(10.0, std::floor(std::log10(std::max(rough, 1e-12))));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= rough) return factor * power;
-  }
-  return 10 * power;
-}
-
 std::string timelines(const CompareReport& report) {
   Seconds end;
   for (const Compared& one : report.planners) {
@@ -112,14 +103,12 @@ std::string timelines(const CompareReport& report) {
   std::string text = legend(timelineLegend());
   constexpr double kLeft = 150, kWidth = 940;  // as timelinePicture has them
   Svg axis(kLeft + kWidth + 10, 22);
-  const double step = axisStep(end.value);
-  for (int i = 0; i * step <= end.value * (1 + 1e-9); ++i) {
-    const double x = kLeft + kWidth * i * step / end.value;
+  for (const double mark : axisMarks(0, std::max(1e-9, end.value), 6)) {
+    if (mark > end.value * (1 + 1e-9)) break;
+    const double x = kLeft + kWidth * mark / end.value;
+    const Anchor anchor = mark == 0 ? Anchor::Start : x > kLeft + kWidth - 24 ? Anchor::End : Anchor::Middle;
     axis.line(x, 16, x, 22, "axis");
-    axis.text(x, 12, i == 0 ? "0" : timeText(Seconds{i * step}), "dim",
-              i == 0                    ? Anchor::Start
-              : x > kLeft + kWidth - 24 ? Anchor::End
-                                        : Anchor::Middle);
+    axis.text(x, 12, mark == 0 ? "0" : timeText(Seconds{mark}), "dim", anchor);
   }
   text += "<div class=\"card\">" + axis.inlined("time axis");
   for (const Compared& one : report.planners) {
@@ -214,9 +203,7 @@ std::string compareHtml(const CompareReport& report) {
     body += "<h2>Stages</h2>\n" + cards(report);
   }
   body += "<h2>How the planners differ from their originals</h2>\n" + deviations(report);
-  body += "<h2>Made by</h2>\n<div class=\"card\"><pre>" +
-          (report.command.empty() ? std::string("Evenkeel's window, page Compare") : escaped(shellText(report.command))) +
-          "</pre></div>\n";
+  body += fmt::format("<h2>Made by</h2>\n<div class=\"card\"><pre>{}</pre></div>\n", escaped(report.command));
   return htmlPage(fmt::format("{}: planners compared", problem.model.name), body);
 }
 

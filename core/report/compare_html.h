@@ -11,9 +11,9 @@ namespace evenkeel::report {
 
 struct CompareReport {
   Problem problem;
-  std::string profile;               // its description
-  std::vector<std::string> command;  // words that make this report again; empty: made in the window
-  std::vector<Compared> planners;    // in the order in which they are shown
+  std::string profile;             // its description
+  std::string command;             // the command line that makes this report again
+  std::vector<Compared> planners;  // in the order in which they are shown
 };
 
 /// A page that needs no other file: inline style, inline SVG, no scripts, light and dark as the browser asks. Key figures, stage

@@ -15,9 +15,17 @@
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {ethPlanner(),       optimalPlanner(), metisPlanner(),
+  static const std::vector<Planner> all = {optimalPlanner(),   ethPlanner(),     metisPlanner(),
                                            hexiscalePlanner(), uniformPlanner(), bestTypePlanner()};
   return all;
+}
+
+PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options) {
+  PlannerOptions known;
+  for (const auto& [name, value] : options) {
+    if (std::ranges::find(planner.options, name, &PlannerOptionInfo::name) != planner.options.end()) known.emplace(name, value);
+  }
+  return known;
 }
 
 Result<const Planner*> plannerNamed(std::string_view name) {

@@ -22,7 +22,7 @@ struct Budget {
   std::optional<double> gap;           // of the reported number
   std::optional<std::int64_t> effort;  // evaluations
   std::uint64_t seed = 1;
-  int threads = 0;                     // 0: all cores
+  int threads = 0;  // 0: all cores
 };
 
 using PlannerOptions = std::map<std::string, std::string>;  // --planner-option K=V
@@ -50,10 +50,10 @@ struct SearchPoint {
 /// An observer is told, never asked: values only, one call at a time, from the thread that called the planner.
 struct SearchObserver {
   virtual ~SearchObserver() = default;
-  virtual void onPhase(std::string_view) {}      // in order, each once
+  virtual void onPhase(std::string_view) {}  // in order, each once
   virtual void onIncumbent(const Incumbent&) {}
-  virtual void onBound(Seconds) {}               // no plan can be reported faster; never decreases
-  virtual void onCounters(const Counters&) {}    // at most ten times a second, and once at the end
+  virtual void onBound(Seconds) {}             // no plan can be reported faster; never decreases
+  virtual void onCounters(const Counters&) {}  // at most ten times a second, and once at the end
   virtual void onPoint(const SearchPoint&) {}
 };
 
@@ -62,6 +62,9 @@ struct SearchTask {
   const Profile* profile = nullptr;  // not owned, never null
   Budget budget;
   PlannerOptions options;
+  /// An earlier plan of about this problem, for planners that start from one (optimal, eth). Not owned, may be null; must outlive
+  /// the search.
+  const Plan* start = nullptr;
 };
 
 /// One value that a planner's option takes, for --help and for errors.
@@ -78,6 +81,9 @@ struct Planner {
   std::vector<std::string> deviations;  // from the original that it follows
   std::function<Result<Plan>(const SearchTask&, SearchObserver&, std::stop_token)> plan;
 };
+
+/// Those of the options that this planner knows: where several search, others are for the others.
+[[nodiscard]] PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& options);
 
 /// All planners, in the order in which they are shown.
 [[nodiscard]] std::span<const Planner> planners();

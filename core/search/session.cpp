@@ -13,6 +13,7 @@
 #include "core/base/words.h"
 #include "core/cost/bound.h"
 #include "core/cost/stage_time.h"
+#include "core/search/warm_start.h"
 
 namespace evenkeel {
 namespace {
@@ -129,6 +130,13 @@ void SearchSession::consider(std::size_t count, const Make& make, std::string_vi
     if (best && *best->time < incumbentTime_) accept(std::move(best->pipelines), *best->time, finder);
     reportCounters(false);
   }
+}
+
+void SearchSession::considerStart() {
+  if (task_.start == nullptr) return;
+  phase("last plan");
+  consider(
+      1, [this](std::size_t) { return carriedOver(*task_.start, task_.problem); }, "what is left of the last plan");
 }
 
 void SearchSession::countOutcome(Assessment& result) {

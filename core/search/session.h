@@ -47,8 +47,10 @@ class SearchSession {
   /// it. `make` must be thread-safe; incumbentTime() does not change while a batch of calls runs.
   void consider(std::size_t count, const Make& make, std::string_view finder);
 
-  /// One candidate although the search was stopped: for a planner whose best is known at the end only, so that what it found until
-  /// then is not lost. Takes one assessment.
+  /// What is left of the plan that the task starts from, if there is one.
+  void considerStart();
+  /// One candidate although the search was stopped: for a planner whose best is known at the end only, so that what it found
+  /// until then is not lost. Takes one assessment.
   void considerLate(std::vector<Pipeline> pipelines, std::string_view finder);
 
   /// Of the best plan so far; infinite before the first.

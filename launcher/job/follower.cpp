@@ -223,7 +223,7 @@ void Follower::tell(int node, const Json& record) {
   } else if (event == "warning") {
     observer_.onLog(name, rank, "warning", textOf(record, "text"));
   } else if (event == "checkpoint") {
-    observer_.onLog(name, rank, "info", fmt::format("checkpoint of step {}: {}", integerOf(record, "step"), textOf(record, "path")));
+    observer_.onCheckpoint(integerOf(record, "step"), textOf(record, "path"));
   } else if (event == "failed") {
     observer_.onLog(name, rank, "warning", "failed: " + textOf(record, "reason"));
   }

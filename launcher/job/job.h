@@ -60,6 +60,8 @@ struct JobObserver {
   virtual void onStep(const StepRecord&) {}
   /// What a rank (or the agent: -1) has to say; level is "info" or "warning".
   virtual void onLog(const std::string& /*node*/, int /*rank*/, const std::string& /*level*/, const std::string& /*text*/) {}
+  /// A checkpoint lies on the disk of rank 0's machine.
+  virtual void onCheckpoint(std::int64_t /*step*/, const std::string& /*path*/) {}
   /// The connection to a node is gone (text says why) or back (text is empty). The job goes on without us meanwhile.
   virtual void onConnection(const std::string& /*node*/, const std::string& /*text*/) {}
   virtual void onFailure(const JobFailure&) {}

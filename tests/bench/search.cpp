@@ -2,6 +2,7 @@
 // Prints how fast planner `optimal` finds and proves plans of the four clusters of issue 5, in CPU time of the process (so that
 // other processes do not disturb it): bench_search [case ...], or
 // bench_search cancel TIMES, or
+// bench_search whatif (128 devices, one node removed, from the last plan), or
 // bench_search small TIMES (against all other planners on random small clusters). Global batch 1024, sequence 2048. Targets stand
 // beside the figures.
 #include <fmt/format.h>
@@ -40,6 +41,7 @@ double cpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 
 struct Watch final : SearchObserver {
   double begin = cpuSeconds(), firstPlan = 0, firstBound = 0, closedForm = 0, reported = 0;
+  double near = 0, nearAt = 0;  // seconds of an iteration that are good enough, and when there was such a plan
   Seconds best, bound;
   [[nodiscard]] double now() const { return cpuSeconds() - begin; }
   void onPhase(std::string_view name) override {
@@ -49,6 +51,7 @@ struct Watch final : SearchObserver {
   void onIncumbent(const Incumbent& incumbent) override {
     if (best == Seconds{}) firstPlan = now();
     best = incumbent.plan.predicted->iteration;
+    if (best.value <= near && nearAt == 0) nearAt = now();
     print();
   }
   void onBound(Seconds seconds) override {
@@ -170,9 +173,36 @@ void compareSmall(int times) {
              worst, seconds / times);
 }
 
+/// What is known how soon when a node of the 128 devices is gone, from the last plan and from nothing.
+void whatIf() {
+  const Case& c = kCases[1];
+  Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
+  problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 1024}, problem.cluster, problem.model);
+  const AnalyticProfile profile(problem.model, problem.training);
+  SearchObserver nobody;
+  const auto last = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, nobody, {});
+  for (const std::size_t gone : {std::size_t{0}, problem.cluster.nodes.size() - 1}) {
+    Problem less = problem;
+    less.cluster.nodes.erase(less.cluster.nodes.begin() + static_cast<std::ptrdiff_t>(gone));
+    fmt::print("without {}, from nothing:\n", problem.cluster.nodes[gone].name);
+    Watch cold;
+    const auto found = (*plannerNamed("optimal"))->plan({less, &profile, {.threads = 1}, {}}, cold, {});
+    fmt::print("from the last plan:\n");
+    Watch warm;
+    warm.near = 1.01 * found->predicted->iteration.value;
+    const auto again = (*plannerNamed("optimal"))->plan({less, &profile, {.threads = 1}, {}, &*last}, warm, {});
+    fmt::print("  within 1 % of {:.3f} s after {:.3f} s (target 0.2 s); at the end {:.3f} s\n\n",
+               found->predicted->iteration.value, warm.nearAt, again->predicted->iteration.value);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "whatif") {
+    whatIf();
+    return 0;
+  }
   if (argc == 3 && std::string(argv[1]) == "small") {
     compareSmall(std::atoi(argv[2]));
     return 0;

@@ -134,6 +134,24 @@ TEST_F(Loop, AKilledWorkerIsResumedFromTheLastCheckpoint) {
   EXPECT_THAT(workers(), ::testing::IsEmpty());
 }
 
+// The mission: a node dies; it says which, plans again, resumes. Rank 0 and its checkpoints are on the node that lives.
+TEST_F(Loop, AfterAKilledWorkerTheRestIsPlannedAgainAndGoesOn) {
+  plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
+  const Json whole = cli_.run(launch("40")).json();
+  Program follower(cli_.command(launch("40", {"--checkpoint-every", "4", "--on-failure", "replan"})), cli_.variables(), cli_.folder().path());
+  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("checkpoint of step 4") != std::string::npos; })) << follower.soFar().err;
+  if (const auto victim = workerOfRank(cli_.folder().path().string(), 2)) ::kill(*victim, SIGKILL);
+  const ProgramResult result = follower.finish(std::chrono::seconds(90));
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("failed on cpu-1: "));
+  EXPECT_THAT(result.err, HasSubstr("planned again without cpu-1"));
+  const Json job = result.json();
+  EXPECT_EQ(job["peak_bytes"].size(), 2U) << "two devices are left";
+  const double last = whole["losses"].back(), resumed = job["losses"].back();
+  EXPECT_NEAR(resumed, last, 1e-4 * last);
+  EXPECT_THAT(workers(), ::testing::IsEmpty());
+}
+
 TEST_F(Loop, ACheckpointIsResumedUnderAnotherPlan) {
   plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
   const std::string saved = (cli_.folder().path() / "saved").string();

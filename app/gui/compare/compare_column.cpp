@@ -6,6 +6,7 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/gui/plan/search_panel.h"
 #include "app/gui/plan/stage_cards.h"
@@ -28,6 +29,7 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
       figures_(makeFigures()),
       reason_(new QLabel),
       cards_(new StageCards(StageCards::Detail::Compact)),
+      left_(new QLabel),
       use_(new QPushButton(tr("Use this plan"))) {
   const QString name = QString::fromStdString(planner.name);
   setObjectName(QStringLiteral("column-") + name);
@@ -67,6 +69,10 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
   layout->addWidget(figures_);
   layout->addWidget(reason_);
   layout->addWidget(cards_);
+  left_->setForegroundRole(QPalette::PlaceholderText);
+  left_->setObjectName(QStringLiteral("compareLeft"));
+  left_->hide();
+  layout->addWidget(left_);
   if (!planner.deviations.empty()) {
     auto* deviations = new QLabel(tr("deviations from the original: %1").arg(planner.deviations.size()));
     QStringList lines;
@@ -79,9 +85,19 @@ CompareColumn::CompareColumn(const Planner& planner, QWidget* parent)
 }
 
 QWidget* CompareColumn::makeFigures() {
-  const std::array<QString, FigureCount> captions = {
-      tr("Iteration"),    tr("Samples a second"), tr("Against the best"), tr("Bubble"),          tr("MFU"),
-      tr("Worst memory"), tr("Devices used"),     tr("Search"),           tr("Gap to the bound")};
+  const std::array<QString, FigureCount> captions = {tr("Iteration"), tr("Samples/s"), tr("Against best"), tr("Bubble"),
+                                                     tr("MFU"),       tr("Memory"),    tr("Devices"),      tr("Search"),
+                                                     tr("Gap"),       tr("Own view")};
+  const std::array<QString, FigureCount> hints = {tr("Seconds of one iteration, as simulated"),
+                                                  tr("Samples a second"),
+                                                  tr("Samples a second that are missing against the best"),
+                                                  tr("Waiting of the used devices until the slowest pipeline is done"),
+                                                  tr("Model FLOP/s of the peak of all devices"),
+                                                  tr("Of the fullest device, in parts of what it may use"),
+                                                  tr("Devices that the plan uses"),
+                                                  tr("How long the planner searched"),
+                                                  tr("How much faster any plan could be, at most"),
+                                                  tr("What the original's own estimator says of this plan")};
   auto* figures = new QWidget;
   auto* grid = new QGridLayout(figures);
   grid->setContentsMargins(0, 0, 0, 0);
@@ -95,6 +111,8 @@ QWidget* CompareColumn::makeFigures() {
     auto* value = new QLabel;
     value->setObjectName(QStringLiteral("figure%1").arg(i));
     value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    caption->setToolTip(hints[static_cast<std::size_t>(i)]);
+    captions_[static_cast<std::size_t>(i)] = caption;
     values_[static_cast<std::size_t>(i)] = value;
     grid->addWidget(caption, i % rows, i / rows * 2);
     grid->addWidget(value, i % rows, i / rows * 2 + 1);
@@ -130,33 +148,51 @@ void CompareColumn::setContender(const Contender& contender, std::optional<Secon
   }
   if (contender.state != State::Done) return;
   if (hasPlan) return showPlan(contender, best);
-  const Error& error = contender.result->error();
-  state_->setText(error.code == Error::Code::Infeasible ? tr("no plan fits") : tr("no plan"));
-  QString text = QString::fromStdString(error.where + ": " + error.what) + QStringLiteral(".");
-  if (!error.remedy.empty()) text += QStringLiteral("\n") + tr("Way out: %1.").arg(QString::fromStdString(error.remedy));
+  report::Compared one = comparedOf(contender);
+  const std::string remedy = std::exchange(one.error->remedy, {});
+  state_->setText(one.error->code == Error::Code::Infeasible  ? tr("no plan fits")
+                  : one.error->code == Error::Code::Cancelled ? tr("stopped")
+                                                              : tr("no plan"));
+  QString text = QString::fromStdString(report::reasonOf(one)) + QStringLiteral(".");
+  if (!remedy.empty()) text += QStringLiteral("\n") + tr("Way out: %1.").arg(QString::fromStdString(remedy));
   reason_->setText(text);
 }
 
 void CompareColumn::showPlan(const Contender& contender, std::optional<Seconds> best) {
   const Evaluation& evaluation = *contender.evaluation;
-  const PlanPrediction& predicted = *evaluation.plan.predicted;
+  const report::KeyFigures figures = report::keyFiguresOf(evaluation);
   const PlanFacts& facts = contender.facts;
-  const bool isBest = best && predicted.iteration <= *best;
-  const std::string ended =
-      evaluation.plan.search.is_object() ? evaluation.plan.search.value("stopped", std::string()) : std::string();
-  const bool isCut = ended == "stop request" || ended == "time limit";
+  const bool isBest = best && figures.iteration <= *best;
   state_->setText(isBest ? tr("★ the fastest") : QString());
   const auto set = [&](Figure figure, const QString& text) { values_[figure]->setText(text); };
-  set(Iteration, timeText(predicted.iteration));
-  set(Samples, QString::number(predicted.samplesPerSecond, 'g', 4));
-  set(AgainstBest, best ? againstBestText(predicted.iteration, *best) : QString());
-  set(Bubble, percentText(evaluation.bubbleFraction));
-  set(Mfu, percentText(predicted.mfu));
-  set(WorstMemory, percentText(facts.worstMemory));
-  set(Devices, tr("%1 of %2").arg(evaluation.plan.usedDevices().size()).arg(evaluation.plan.cluster.deviceCount()));
-  set(SearchTime, timeText(contender.search.elapsed) + (isCut ? tr(" (%1)").arg(QString::fromStdString(ended)) : QString()));
-  set(Gap, predicted.lowerBound.value > 0 ? percentText(predicted.gap()) : tr("no bound"));
+  set(Iteration, timeText(figures.iteration));
+  set(Samples, QString::number(figures.samplesPerSecond, 'g', 4));
+  set(AgainstBest, best ? againstBestText(figures.iteration, *best) : QString());
+  set(Bubble, percentText(figures.bubbleFraction));
+  set(Mfu, percentText(figures.mfu));
+  set(WorstMemory, percentText(figures.worstMemory));
+  set(Devices, tr("%1 of %2").arg(figures.usedDevices).arg(figures.usedDevices + figures.idleDevices));
+  set(SearchTime, timeText(contender.search.elapsed) +
+                      (figures.stopped.empty() ? QString() : tr(" (%1)").arg(QString::fromStdString(figures.stopped))));
+  set(Gap, figures.gap ? percentText(*figures.gap) : tr("no bound"));
+  set(OwnEstimate, figures.ownEstimate ? timeText(*figures.ownEstimate) : QStringLiteral("–"));
   cards_->setFacts(facts);
+}
+
+QStringList CompareColumn::figureTexts() const {
+  QStringList texts;
+  for (const QLabel* value : values_) texts << value->text();
+  return texts;
+}
+
+void CompareColumn::showOnly(const std::vector<bool>& figures, const PlanFacts& facts, const QString& left) {
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    captions_[i]->setVisible(figures[i]);
+    values_[i]->setVisible(figures[i]);
+  }
+  cards_->setFacts(facts);
+  left_->setText(left);
+  left_->setVisible(!left.isEmpty());
 }
 
 }  // namespace evenkeel::gui

@@ -24,13 +24,17 @@ class CompareColumn final : public QFrame {
   /// best: of all columns; the figures stand against it.
   void setContender(const Contender& contender, std::optional<Seconds> best);
   void setProgress(const SearchSnapshot& search);
+  /// The texts of all figures; empty where there is no plan.
+  [[nodiscard]] QStringList figureTexts() const;
+  /// Shows only these figures, a flag each, and only these pipelines of the plan; `left` says what else there is, may be empty.
+  void showOnly(const std::vector<bool>& figures, const PlanFacts& facts, const QString& left);
 
  signals:
   void cancelled();
   void used();  // "Use this plan"
 
  private:
-  enum Figure { Iteration, Samples, AgainstBest, Bubble, Mfu, WorstMemory, Devices, SearchTime, Gap, FigureCount };
+  enum Figure { Iteration, Samples, AgainstBest, Bubble, Mfu, WorstMemory, Devices, SearchTime, Gap, OwnEstimate, FigureCount };
   QWidget* makeFigures();
   void showPlan(const Contender& contender, std::optional<Seconds> best);
 
@@ -38,10 +42,11 @@ class CompareColumn final : public QFrame {
   QLabel* state_;
   QProgressBar* bar_;
   QPushButton* cancel_;
-  std::array<QLabel*, FigureCount> values_{};  // filled while figures_ is made
+  std::array<QLabel*, FigureCount> captions_{}, values_{};  // filled while figures_ is made
   QWidget* figures_;
   QLabel* reason_;
   StageCards* cards_;
+  QLabel* left_;
   QPushButton* use_;
 };
 

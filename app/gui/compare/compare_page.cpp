@@ -3,15 +3,18 @@
 
 #include <QCheckBox>
 #include <QDoubleSpinBox>
+#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTabWidget>
 #include <algorithm>
 
 #include "app/gui/compare/compare_column.h"
+#include "app/gui/compare/figure_bars.h"
 #include "app/gui/compare/memory_bars.h"
 #include "app/gui/plan/plan_page.h"
 #include "app/gui/plan/search_command.h"
@@ -21,6 +24,8 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
+#include "core/profile/analytic_profile.h"
+#include "core/report/compare_html.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -40,6 +45,13 @@ QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = n
   return panel;
 }
 
+/// The same work on the same kinds of devices, whatever their names and number.
+bool looksLike(const PipelineFacts& a, const PipelineFacts& b) {
+  return a.microBatch == b.microBatch && std::ranges::equal(a.stages, b.stages, [](const StageFacts& x, const StageFacts& y) {
+           return x.devices == y.devices && x.units == y.units && x.tp == y.tp && x.dp == y.dp && x.ops == y.ops;
+         });
+}
+
 }  // namespace
 
 ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
@@ -48,13 +60,16 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
       limit_(new QDoubleSpinBox),
       start_(new QPushButton(tr("Compare"))),
       stop_(new QPushButton(tr("Stop all, keep best"))),
+      onlyDifferences_(new QCheckBox(tr("Only differences"))),
+      export_(new QPushButton(tr("Export report…"))),
       stale_(new QLabel),
       stack_(new QStackedWidget),
       results_(new QSplitter(Qt::Vertical)),
       columnRow_(new QWidget),
       columnLayout_(new QHBoxLayout(columnRow_)),
       timeline_(new TimelineView),
-      memory_(new MemoryBars) {
+      memory_(new MemoryBars),
+      figures_(new FigureBars) {
   setObjectName(QStringLiteral("comparePage"));
   columnLayout_->setContentsMargins(0, 0, 0, 0);
   columnLayout_->setSpacing(10);
@@ -96,8 +111,13 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
 
 QWidget* ComparePage::makeControls() {
   auto* bar = new QWidget;
-  auto* layout = new QHBoxLayout(bar);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* rows = new QVBoxLayout(bar);  // what searches; what is shown of it
+  rows->setContentsMargins(0, 0, 0, 0);
+  rows->setSpacing(6);
+  auto* layout = new QHBoxLayout;
+  auto* shown = new QHBoxLayout;
+  rows->addLayout(layout);
+  rows->addLayout(shown);
   layout->addWidget(new QLabel(tr("Planners")));
   for (const Planner& planner : planners()) {
     auto* box = new QCheckBox(QString::fromStdString(planner.name));
@@ -120,11 +140,21 @@ QWidget* ComparePage::makeControls() {
   start_->setObjectName(QStringLiteral("compareStart"));
   start_->setToolTip(tr("Run the ticked planners (F5)"));
   start_->setDefault(true);
-  widen({stop_, start_});
+  onlyDifferences_->setObjectName(QStringLiteral("compareOnlyDifferences"));
+  onlyDifferences_->setToolTip(tr("Hide figures and pipelines that all plans have in common"));
+  export_->setObjectName(QStringLiteral("compareExport"));
+  export_->setToolTip(tr("Write one page with figures, timelines, memory and reasons (Ctrl+E)"));
+  widen({export_, stop_, start_});
+  shown->addWidget(onlyDifferences_);
+  shown->addStretch();
+  shown->addWidget(export_);
   layout->addWidget(stop_);
   layout->addWidget(start_);
   connect(start_, &QPushButton::clicked, this, &ComparePage::compare);
   connect(stop_, &QPushButton::clicked, &runs_, &CompareRuns::cancelAll);
+  connect(onlyDifferences_, &QCheckBox::toggled, this, &ComparePage::showDifferences);
+  connect(export_, &QPushButton::clicked, this, &ComparePage::askForReport);
+  addKey(*this, QKeySequence(Qt::CTRL | Qt::Key_E), *export_);
   addKey(*this, QKeySequence(Qt::Key_F5), *start_);
   addKey(*this, QKeySequence(Qt::SHIFT | Qt::Key_F5), *stop_);
   return bar;
@@ -135,9 +165,15 @@ QWidget* ComparePage::makePictures() {
   auto* pictures = new QSplitter(Qt::Horizontal);
   pictures->setChildrenCollapsible(false);
   pictures->addWidget(withCaption(tr("One iteration, all plans on one axis"), timeline_, new TimelineLegend));
-  pictures->addWidget(withCaption(tr("Peak memory: a bar a stage, of what its fullest device may use"), memory_));
+  auto* tabs = new QTabWidget;
+  tabs->setObjectName(QStringLiteral("compareTabs"));
+  tabs->setDocumentMode(true);
+  tabs->addTab(figures_, tr("Key figures"));
+  tabs->addTab(withCaption(tr("A bar a stage, of what its fullest device may use"), memory_), tr("Peak memory"));
+  pictures->addWidget(tabs);
   pictures->setStretchFactor(0, 3);
   pictures->setStretchFactor(1, 2);
+  pictures->setSizes({640, 470});
   return pictures;
 }
 
@@ -160,7 +196,8 @@ void ComparePage::compare() {
   SearchRequest request{planners.front(), *problem, {}, {}};
   if (limit_->value() > 0) request.budget.timeLimit = Seconds{limit_->value()};
   comparedInputs_ = inputsHash(problem->cluster, problem->model, problem->training);
-  workspace_.showCommand(compareCommand(planners, request, folder_));
+  command_ = compareCommand(planners, request, folder_);
+  workspace_.showCommand(command_);
   for (CompareColumn* column : columns_) column->deleteLater();
   columns_.clear();
   for (int i = 0; i < static_cast<int>(planners.size()); ++i) {
@@ -207,7 +244,80 @@ void ComparePage::showResults() {
   }
   timeline_->setBands(std::move(bands));
   memory_->setGroups(std::move(groups));
+  showFigures();
+  showDifferences();
   refreshStale();
+}
+
+void ComparePage::showFigures() {
+  std::vector<FigureBars::Row> rows;
+  for (const Contender& contender : runs_.contenders()) {
+    FigureBars::Row row{QString::fromStdString(contender.planner->name), std::vector<std::optional<double>>(5),
+                        std::vector<QString>(5)};
+    if (contender.evaluation) {
+      const report::KeyFigures figures = report::keyFiguresOf(*contender.evaluation);
+      row.values = {figures.samplesPerSecond, figures.bubbleFraction, figures.mfu, figures.worstMemory,
+                    contender.search.elapsed.value};
+      row.texts = {QString::number(figures.samplesPerSecond, 'g', 4), percentText(figures.bubbleFraction),
+                   percentText(figures.mfu), percentText(figures.worstMemory), timeText(contender.search.elapsed)};
+    } else {
+      const bool isOpen = contender.state == Contender::State::Waiting || contender.state == Contender::State::Running;
+      row.texts[0] = isOpen ? QStringLiteral("…") : QString::fromStdString(report::stateOf(comparedOf(contender)));
+    }
+    rows.push_back(std::move(row));
+  }
+  figures_->setTable(
+      {{tr("Samples/s"), true}, {tr("Bubble"), false}, {tr("MFU"), true}, {tr("Memory"), false}, {tr("Search"), false}},
+      std::move(rows));
+}
+
+void ComparePage::showDifferences() {
+  std::vector<std::size_t> planned;
+  for (std::size_t i = 0; i < runs_.contenders().size(); ++i) {
+    if (runs_.contenders()[i].evaluation) planned.push_back(i);
+  }
+  const bool hides = onlyDifferences_->isChecked() && planned.size() > 1;
+  for (const std::size_t i : planned) {
+    const QStringList texts = columns_[i]->figureTexts();
+    std::vector<bool> shown(static_cast<std::size_t>(texts.size()), !hides);
+    PlanFacts facts = runs_.contenders()[i].facts;
+    const std::size_t whole = facts.pipelines.size();
+    for (const std::size_t other : planned) {
+      const QStringList others = columns_[other]->figureTexts();
+      for (qsizetype f = 0; f < texts.size(); ++f)
+        shown[static_cast<std::size_t>(f)] = shown[static_cast<std::size_t>(f)] || texts[f] != others[f];
+    }
+    if (hides) {
+      std::erase_if(facts.pipelines, [&](const PipelineFacts& pipeline) {
+        return std::ranges::all_of(planned, [&](std::size_t other) {
+          return std::ranges::any_of(runs_.contenders()[other].facts.pipelines,
+                                     [&](const PipelineFacts& there) { return looksLike(pipeline, there); });
+        });
+      });
+    }
+    const std::size_t left = whole - facts.pipelines.size();
+    columns_[i]->showOnly(shown, facts,
+                          left == 0 ? QString() : tr("%n kind(s) of pipeline as in all plans", nullptr, static_cast<int>(left)));
+  }
+}
+
+Result<void> ComparePage::exportReport(const QString& file) const {
+  const Problem& problem = runs_.problem();
+  report::CompareReport report{problem,
+                               AnalyticProfile(problem.model, problem.training).description(),
+                               command_.toStdString() + " --html report.html",
+                               {}};
+  for (const Contender& contender : runs_.contenders()) report.planners.push_back(comparedOf(contender));
+  return writeFileAtomically(file.toStdString(), report::compareHtml(report));
+}
+
+void ComparePage::askForReport() {
+  const QString file =
+      QFileDialog::getSaveFileName(this, tr("Export the report"), QStringLiteral("compare.html"), tr("Web pages (*.html)"));
+  if (file.isEmpty()) return;
+  if (const auto written = exportReport(file); !written)
+    workspace_.messages.show(MessageLine::Kind::Error,
+                             tr("The report could not be written: %1").arg(QString::fromStdString(written.error().text())));
 }
 
 void ComparePage::fitColumns() {
@@ -250,6 +360,7 @@ void ComparePage::refreshControls() {
   const bool runs = runs_.isRunning();
   start_->setEnabled(!runs && missing().isEmpty() && !ticked().empty());
   stop_->setEnabled(runs);
+  export_->setEnabled(!runs && runs_.best().has_value());
 }
 
 void ComparePage::refreshStale() {

@@ -18,6 +18,7 @@ class QStackedWidget;
 namespace evenkeel::gui {
 
 class CompareColumn;
+class FigureBars;
 class MemoryBars;
 class TimelineView;
 
@@ -32,6 +33,8 @@ class ComparePage final : public Page {
 
   /// Runs the ticked planners.
   void compare();
+  /// Writes the report of all that were compared; there must be a plan.
+  [[nodiscard]] Result<void> exportReport(const QString& file) const;
 
  private:
   QWidget* makeControls();
@@ -44,6 +47,9 @@ class ComparePage final : public Page {
   void poll();
   void use(int index);
   void fitColumns();
+  void showDifferences();
+  void showFigures();
+  void askForReport();
   [[nodiscard]] std::vector<const Planner*> ticked() const;
 
   QString folder_;
@@ -51,11 +57,14 @@ class ComparePage final : public Page {
   QTimer timer_;
   int job_ = 0;
   std::string comparedInputs_;  // hash of what was compared
+  QString command_;             // that compares the same
 
   std::vector<std::pair<QCheckBox*, const Planner*>> choices_;
   QDoubleSpinBox* limit_;
   QPushButton* start_;
   QPushButton* stop_;
+  QCheckBox* onlyDifferences_;
+  QPushButton* export_;
   QLabel* stale_;
   QStackedWidget* stack_;
   QSplitter* results_;
@@ -65,6 +74,7 @@ class ComparePage final : public Page {
   std::vector<CompareColumn*> columns_;
   TimelineView* timeline_;
   MemoryBars* memory_;
+  FigureBars* figures_;
 };
 
 }  // namespace evenkeel::gui

@@ -10,14 +10,6 @@
 namespace evenkeel::gui {
 namespace {
 
-PlannerOptions optionsFor(const Planner& planner, const PlannerOptions& all) {
-  PlannerOptions own;
-  for (const auto& [name, value] : all) {
-    if (std::ranges::find(planner.options, name, &PlannerOptionInfo::name) != planner.options.end()) own.emplace(name, value);
-  }
-  return own;
-}
-
 struct Prediction {
   Evaluation evaluation;
   PlanFacts facts;
@@ -58,6 +50,16 @@ Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts) {
     folded.spans.push_back(span);
   }
   return folded;
+}
+
+report::Compared comparedOf(const Contender& contender) {
+  report::Compared one{
+      contender.planner->name, contender.planner->summary, contender.planner->deviations, contender.evaluation, {},
+      contender.search.elapsed};
+  if (contender.result && !contender.result->ok()) one.error = contender.result->error();
+  if (contender.state == Contender::State::Cancelled)
+    one.error = Error{Error::Code::Cancelled, contender.planner->name, "was cancelled before it began", {}};
+  return one;
 }
 
 CompareRuns::CompareRuns(QObject* parent) : QObject(parent) {

@@ -10,6 +10,7 @@
 #include "app/gui/timeline/slice_model.h"
 #include "app/gui/widgets/background.h"
 #include "core/cost/evaluate.h"
+#include "core/report/compared.h"
 
 namespace evenkeel::gui {
 
@@ -18,13 +19,16 @@ struct Contender {
   enum class State { Waiting, Running, Done, Cancelled };
   const Planner* planner = nullptr;
   State state = State::Waiting;
-  SearchSnapshot search;                 // at its end
-  std::optional<Result<Plan>> result;    // of a Done one
+  SearchSnapshot search;               // at its end
+  std::optional<Result<Plan>> result;  // of a Done one
   /// Of a plan; worked out on a thread of its own.
   std::optional<Evaluation> evaluation;  // with its timeline
   PlanFacts facts;
   std::shared_ptr<const SliceModel> slices;  // the timeline with only the first of equal pipelines
 };
+
+/// As the report of all planners has it; one that was cancelled before it began is "stopped".
+[[nodiscard]] report::Compared comparedOf(const Contender& contender);
 
 /// The timeline with only the first of equal pipelines; who waited for another of them waits for the first.
 [[nodiscard]] Timeline foldedTimeline(const Timeline& timeline, const PlanFacts& facts);
@@ -46,7 +50,7 @@ class CompareRuns final : public QObject {
   void abandon();
 
   [[nodiscard]] bool isRunning() const { return running_ >= 0; }  // or its plan is being predicted
-  [[nodiscard]] int runningIndex() const { return running_; }  // -1: none
+  [[nodiscard]] int runningIndex() const { return running_; }     // -1: none
   [[nodiscard]] const std::vector<Contender>& contenders() const { return contenders_; }
   [[nodiscard]] SearchSnapshot liveSearch() const { return session_.snapshot(); }  // of the running one
   /// What was searched for.

@@ -59,6 +59,12 @@ struct JobSession::Shared final : JobObserver {
     const std::lock_guard lock(mutex);
     logs.push_back({node, rank, level == "warning", text});
   }
+  void onCheckpoint(std::int64_t step, const std::string& path) override {
+    change([&](SessionState& s) {
+      s.checkpointStep = step;
+      s.checkpoint = path;
+    });
+  }
   void onConnection(const std::string& node, const std::string& text) override {
     change(
         [&](SessionState& s) { text.empty() ? static_cast<void>(s.lost.erase(node)) : static_cast<void>(s.lost[node] = text); });

@@ -48,6 +48,8 @@ struct SessionState {
   std::optional<double> predictedIterationMs;
   std::optional<JobFailure> failure;
   std::string lastLines;       // of the failed rank's log
+  std::int64_t checkpointStep = 0;  // of the newest checkpoint; 0: none
+  std::string checkpoint;           // its folder, on the machine of rank 0
   std::optional<Error> error;  // why it could not be checked, started or followed
   bool isStopping = false;
   std::optional<StopReport> stopReport;

@@ -66,6 +66,8 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
       steps_(named(new QSpinBox, QStringLiteral("runSteps"))),
       learningRate_(named(new QLineEdit, QStringLiteral("runLearningRate"))),
       seed_(named(new QSpinBox, QStringLiteral("runSeed"))),
+      checkpointEvery_(named(new QSpinBox, QStringLiteral("runCheckpointEvery"))),
+      resume_(named(new QLineEdit, QStringLiteral("runResume"))),
       local_(named(new QCheckBox(tr("All nodes are this machine")), QStringLiteral("runLocal"))),
       hint_(named(new QLabel, QStringLiteral("runHint"))),
       command_(named(new QPlainTextEdit, QStringLiteral("runCommand"))),
@@ -77,6 +79,15 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   steps_->setGroupSeparatorShown(true);
   seed_->setRange(0, 1'000'000'000);
   seed_->setValue(1);
+  checkpointEvery_->setRange(0, 1'000'000'000);
+  checkpointEvery_->setSpecialValueText(tr("never"));
+  checkpointEvery_->setPrefix(tr("every "));
+  checkpointEvery_->setSuffix(tr(" steps"));
+  checkpointEvery_->setGroupSeparatorShown(true);
+  checkpointEvery_->setToolTip(tr("Whole tensors, in the run's directory on the machine of rank 0; the newest three are kept, and the last step is saved too"));
+  resume_->setPlaceholderText(tr("from the beginning"));
+  resume_->setClearButtonEnabled(true);
+  resume_->setToolTip(tr("A checkpoint, or a folder of checkpoints, of the same model, under whatever plan it was written"));
   learningRate_->setText(QString::number(Run{}.learningRate.peak));
   auto* rate = new QDoubleValidator(1e-9, 10, 12, learningRate_);
   rate->setLocale(QLocale::c());
@@ -110,14 +121,16 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   form->addRow(tr("Steps"), steps_);
   form->addRow(tr("Learning rate"), learningRate_);
   form->addRow(tr("Seed"), seed_);
+  form->addRow(tr("Checkpoint"), checkpointEvery_);
+  form->addRow(tr("Go on from"), resume_);
   form->addRow(QString(), local_);
   form->addRow(command_);
   form->addRow(hint_);
   form->addRow(makeButtons());
 
   connect(plans_, &QComboBox::currentIndexChanged, this, &LaunchForm::choosePlan);
-  for (QLineEdit* line : {data_, learningRate_}) connect(line, &QLineEdit::textChanged, this, &LaunchForm::refresh);
-  for (QSpinBox* box : {steps_, seed_}) connect(box, &QSpinBox::valueChanged, this, &LaunchForm::refresh);
+  for (QLineEdit* line : {data_, learningRate_, resume_}) connect(line, &QLineEdit::textChanged, this, &LaunchForm::refresh);
+  for (QSpinBox* box : {steps_, seed_, checkpointEvery_}) connect(box, &QSpinBox::valueChanged, this, &LaunchForm::refresh);
   connect(local_, &QCheckBox::toggled, this, &LaunchForm::refresh);
   connect(&workspace_.document, &ProjectDocument::changed, this, [this](Parts parts) {
     if (parts & Part::Plans) fillPlans();
@@ -179,6 +192,11 @@ QWidget* LaunchForm::makeButtons() {
 
 void LaunchForm::setData(const QString& path) { data_->setText(path); }
 
+void LaunchForm::setResume(const QString& checkpoint) {
+  resume_->setText(checkpoint);
+  resume_->setFocus(Qt::OtherFocusReason);
+}
+
 void LaunchForm::setBusy(const QString& why) {
   if (busy_ == why) return;
   busy_ = why;
@@ -199,6 +217,7 @@ Run LaunchForm::run() const {
   run.steps = steps_->value();
   run.learningRate.peak = QLocale::c().toDouble(learningRate_->text());
   run.seed = static_cast<std::uint64_t>(seed_->value());
+  run.checkpoint.every = checkpointEvery_->value();
   if (!data_->text().isEmpty()) run.train = {data_->text().toStdString()};
   return run;
 }
@@ -208,6 +227,7 @@ QString LaunchForm::missing() const {
   if (!verdict_) return tr("Looking at the plan …");
   if (!verdict_->objections.empty()) return objectionText(verdict_->objections);
   if (data_->text().isEmpty()) return tr("Name the text to train on.");
+  if (!resume_->text().trimmed().isEmpty() && !resume_->text().trimmed().startsWith(QLatin1Char('/'))) return tr("Name the checkpoint by its whole path, from /.");
   if (!learningRate_->hasAcceptableInput()) return tr("The learning rate must be a number above 0 and at most 10, such as 3e-4.");
   return {};
 }
@@ -218,6 +238,7 @@ std::optional<LaunchRequest> LaunchForm::request() const {
   request.plan = *plan();
   request.run = run();
   request.local = local_->isChecked();
+  request.resume = resume_->text().trimmed().toStdString();
   request.programs = programs_;
   return request;
 }
@@ -297,7 +318,8 @@ void LaunchForm::refresh() {
   summary_->setVisible(hasPlan);
   for (QWidget* field :
        {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),
-        static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(local_)}) {
+        static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(checkpointEvery_),
+        static_cast<QWidget*>(resume_), static_cast<QWidget*>(local_)}) {
     field->setEnabled(hasPlan);
   }
   command_->setVisible(hasPlan && !objects);
@@ -305,7 +327,8 @@ void LaunchForm::refresh() {
   Run shown = run();
   if (shown.train.empty()) shown.train = {"TEXT"};
   command_->setPlainText(
-      hasPlan ? launchCommand(verdict_ && verdict_->file ? *verdict_->file : std::filesystem::path("plan.json"), shown, local_->isChecked())
+      hasPlan ? launchCommand(verdict_ && verdict_->file ? *verdict_->file : std::filesystem::path("plan.json"), shown,
+                              resume_->text().trimmed(), local_->isChecked())
               : QString());
   const QString text = !lack.isEmpty() ? lack : busy_;
   hint_->setText(text);

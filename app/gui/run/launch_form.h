@@ -35,6 +35,8 @@ class LaunchForm final : public QWidget {
   /// Why nothing can be launched now although the form is complete ("a run is being started"); empty: it can.
   void setBusy(const QString& why);
   void setData(const QString& path);
+  /// The next run goes on from this checkpoint; empty: from the beginning.
+  void setResume(const QString& checkpoint);
 
  signals:
   void launchRequested();
@@ -71,6 +73,8 @@ class LaunchForm final : public QWidget {
   QSpinBox* steps_;
   QLineEdit* learningRate_;
   QSpinBox* seed_;
+  QSpinBox* checkpointEvery_;
+  QLineEdit* resume_;
   QCheckBox* local_;
   QLabel* hint_;
   QPlainTextEdit* command_;

@@ -18,7 +18,7 @@ std::vector<Violation> launchObjections(const Plan& plan) {
   return violations.empty() ? notLaunchable(plan, ownRuntime()) : violations;
 }
 
-QString launchCommand(const std::filesystem::path& planFile, const Run& run, bool isLocal) {
+QString launchCommand(const std::filesystem::path& planFile, const Run& run, const QString& resume, bool isLocal) {
   std::vector<std::string> argv = {"evenkeel-cli", "launch", planFile.string()};
   const auto add = [&](const char* option, const QString& value) { argv.insert(argv.end(), {option, value.toStdString()}); };
   for (const std::string& data : run.train) argv.insert(argv.end(), {"--data", data});
@@ -26,6 +26,8 @@ QString launchCommand(const std::filesystem::path& planFile, const Run& run, boo
   const Run usual;
   if (run.learningRate.peak != usual.learningRate.peak) add("--learning-rate", QString::number(run.learningRate.peak, 'g', 10));
   if (run.seed != usual.seed) add("--seed", QString::number(run.seed));
+  if (run.checkpoint.every > 0) add("--checkpoint-every", QString::number(run.checkpoint.every));
+  if (!resume.isEmpty()) add("--resume", resume);
   if (isLocal) argv.emplace_back("--local");
   return QString::fromStdString(shellLine(argv));
 }

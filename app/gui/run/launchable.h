@@ -15,7 +15,7 @@ namespace evenkeel::gui {
 [[nodiscard]] std::vector<Violation> launchObjections(const Plan& plan);
 
 /// The command that does what the Launch button does, as a POSIX shell reads it.
-[[nodiscard]] QString launchCommand(const std::filesystem::path& planFile, const Run& run, bool isLocal);
+[[nodiscard]] QString launchCommand(const std::filesystem::path& planFile, const Run& run, const QString& resume, bool isLocal);
 
 /// Writes the plan into the folder (made when it is needed), under a name made of `name` and its content, so that a command that
 /// names it stays right. The file, or why it cannot be written.

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -49,7 +50,7 @@ QString failureText(const JobFailure& failure) {
   return who + QLatin1Char(' ') + when + QStringLiteral(".\n") + text(failure.reason);
 }
 
-OutcomeView::OutcomeView(QWidget* parent) : QFrame(parent), text_(new QLabel), lines_(new QPlainTextEdit) {
+OutcomeView::OutcomeView(QWidget* parent) : QFrame(parent), text_(new QLabel), lines_(new QPlainTextEdit), resume_(new QPushButton) {
   setObjectName(QStringLiteral("outcome"));
   setAccessibleName(tr("Outcome"));
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
@@ -66,6 +67,10 @@ OutcomeView::OutcomeView(QWidget* parent) : QFrame(parent), text_(new QLabel), l
   layout->setContentsMargins(12, 8, 8, 8);
   layout->addWidget(text_);
   layout->addWidget(lines_);
+  resume_->setObjectName(QStringLiteral("resumeRun"));
+  resume_->setToolTip(tr("Put its last checkpoint into the form at the left: launch the same plan again, or another one of the same model"));
+  layout->addWidget(resume_, 0, Qt::AlignLeft);
+  connect(resume_, &QPushButton::clicked, this, [this] { emit resumeRequested(checkpoint_); });
   hide();
 }
 
@@ -110,7 +115,11 @@ void OutcomeView::show(const SessionState& state) {
     lines_->moveCursor(QTextCursor::End);
   }
   lines_->setVisible(!last.isEmpty());
-  setVisible(!all.isEmpty());
+  const bool endedEarly = state.phase == SessionPhase::Over && (state.job == JobState::Failed || state.job == JobState::Stopped);
+  checkpoint_ = endedEarly ? text(state.checkpoint) : QString();
+  resume_->setText(tr("Go on from step %1…").arg(exactText(state.checkpointStep)));
+  resume_->setVisible(!checkpoint_.isEmpty());
+  setVisible(!all.isEmpty() || !checkpoint_.isEmpty());
 }
 
 void OutcomeView::paintEvent(QPaintEvent*) {

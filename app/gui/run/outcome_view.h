@@ -7,11 +7,12 @@
 
 class QLabel;
 class QPlainTextEdit;
+class QPushButton;
 
 namespace evenkeel::gui {
 
 /// What went wrong, and what a stop left: why a job could not start, the first rank that failed with its last lines, nodes out of
-/// reach, and node by node what still runs. Hidden while there is nothing to say. All of it can be selected and copied.
+/// reach, node by node what still runs, and the checkpoint that a run which ended early can go on from. Hidden while there is nothing to say. All of it can be selected and copied.
 class OutcomeView final : public QFrame {
   Q_OBJECT
 
@@ -19,10 +20,16 @@ class OutcomeView final : public QFrame {
   explicit OutcomeView(QWidget* parent = nullptr);
   void show(const SessionState& state);
 
+ signals:
+  /// The run that ended is to go on from this checkpoint.
+  void resumeRequested(const QString& checkpoint);
+
  private:
   void paintEvent(QPaintEvent* event) override;
   QLabel* text_;
   QPlainTextEdit* lines_;
+  QPushButton* resume_;
+  QString checkpoint_;
   enum class Tone { Quiet, Warning, Error } tone_ = Tone::Quiet;
 };
 

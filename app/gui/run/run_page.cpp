@@ -87,6 +87,7 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
     }
   });
   connect(view_, &RunView::stopRequested, this, &RunPage::askStop);
+  connect(view_, &RunView::resumeRequested, form_, &LaunchForm::setResume);
   connect(view_, &RunView::detachRequested, this, [this] {
     if (session_) session_->detach();
   });
@@ -230,7 +231,9 @@ void RunPage::askStop() {
                               QMessageBox::NoButton, this);
   box->setObjectName(QStringLiteral("stopQuestion"));
   box->setAttribute(Qt::WA_DeleteOnClose);
-  box->setInformativeText(tr("What it has trained since its start is lost. Detach instead to let it go on without this window."));
+  box->setInformativeText(state_.checkpointStep > 0
+                               ? tr("What it has trained since the checkpoint of step %1 is lost. Detach instead to let it go on without this window.").arg(exactText(state_.checkpointStep))
+                               : tr("What it has trained since its start is lost. Detach instead to let it go on without this window."));
   QPushButton* stop = box->addButton(tr("Stop now"), QMessageBox::DestructiveRole);
   stop->setObjectName(QStringLiteral("stopNow"));
   box->setDefaultButton(box->addButton(QMessageBox::Cancel));

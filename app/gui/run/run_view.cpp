@@ -94,6 +94,7 @@ RunView::RunView(QWidget* parent)
   body->addWidget(figures_);
   body->addWidget(split, 1);
 
+  connect(outcome_, &OutcomeView::resumeRequested, this, &RunView::resumeRequested);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(8);

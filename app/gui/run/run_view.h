@@ -34,6 +34,7 @@ class RunView final : public QWidget {
  signals:
   void stopRequested();
   void detachRequested();
+  void resumeRequested(const QString& checkpoint);
 
  private:
   void changeEvent(QEvent* event) override;

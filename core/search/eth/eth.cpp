@@ -379,6 +379,7 @@ Result<Plan> planEth(const SearchTask& task, SearchObserver& observer, std::stop
   const Result<EthOptions> options = parseEthOptions(task.options);
   if (!options) return options.error();
   SearchSession session("eth", task, observer, stop, *std::move(constraints));
+  session.considerStart();
   session.phase("uniform grid");
   considerUniformGrid(session);
   runEth(session, *options);

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
+
+#include "core/search/tp_groups.h"
 
 namespace evenkeel {
 namespace {
@@ -54,19 +55,13 @@ std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const 
   }
   std::ranges::stable_sort(demands, std::greater<>{}, &Demand::tp);
 
-  std::map<std::pair<int, int>, std::vector<DeviceId>> free;  // (type, node) -> devices, the next one last
-  for (const DeviceId device : limits.devices) free[{search.typeOf(device), device.node}].push_back(device);
-  for (auto& [where, devices] : free) std::ranges::reverse(devices);
+  FreeDevices free(
+      limits.devices, [&](DeviceId device) { return search.typeOf(device); }, [](int node) { return node; });
   for (const Demand& demand : demands) {
-    auto pool = free.lower_bound({demand.type, 0});
-    while (pool != free.end() && pool->first.first == demand.type && static_cast<int>(pool->second.size()) < demand.tp) ++pool;
-    if (pool == free.end() || pool->first.first != demand.type) return {};
-    auto& devices = pipelines[demand.pipeline].stages[demand.stage].devices;
-    for (int rank = 0; rank < demand.tp; ++rank) {
-      devices[static_cast<std::size_t>(demand.replica * demand.tp + rank)] = pool->second.back();
-      pool->second.pop_back();
-    }
-    if (pool->second.empty()) free.erase(pool);
+    const std::span devices(pipelines[demand.pipeline].stages[demand.stage].devices);
+    if (!free.take(demand.type,
+                   devices.subspan(static_cast<std::size_t>(demand.replica * demand.tp), static_cast<std::size_t>(demand.tp))))
+      return {};
   }
   return pipelines;
 }

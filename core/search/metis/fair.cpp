@@ -19,6 +19,8 @@ namespace evenkeel::metis {
 namespace {
 
 constexpr int kMostPartitions = 3;
+/// Where nothing fits, so many layouts are looked at to name the one that lacks least.
+constexpr int kMostVisitsForClosest = 400;
 /// More kinds of devices than this are not permuted: the order is then by memory, most first.
 constexpr std::size_t kMostKindsPermuted = 4;
 
@@ -50,6 +52,10 @@ class FairSearch {
       do visitOrder(order);
       while (std::ranges::next_permutation(order).found && !session_.stopped());
     }
+    if (found_.empty() && !closest_ && ruledOut_) {
+      looksForClosest_ = true;
+      visitOrder(order);
+    }
     sortAndTrim();
     if (found_.empty() && closest_) found_.push_back(*closest_);
     std::vector<FairPlan> plans;
@@ -60,6 +66,7 @@ class FairSearch {
  private:
   struct Stage {
     std::vector<DeviceId> devices;
+    std::vector<std::pair<int, int>> kinds;  // (kind, devices of it)
     [[nodiscard]] DeviceId first(int replica, int tp) const { return devices[static_cast<std::size_t>(replica * tp)]; }
   };
   using Stages = std::shared_ptr<const std::vector<Stage>>;
@@ -93,7 +100,7 @@ class FairSearch {
     // Few layers and an odd number of devices may leave no list of groups: then the last devices stay idle (mends B4).
     for (int devices = static_cast<int>(ranks.size()); devices > 0; --devices) {
       visitSplits(ranks, devices);
-      if (!found_.empty() || closest_) return;
+      if (!found_.empty() || closest_ || ruledOut_) return;
     }
   }
 
@@ -103,7 +110,8 @@ class FairSearch {
         std::vector<Stage> split;
         auto next = ranks.begin();
         for (const int size : groups) {
-          split.push_back({{next, next + size}});
+          split.push_back({{next, next + size}, {}});
+          countKinds(split.back());
           next += size;
         }
         const Stages shared = std::make_shared<const std::vector<Stage>>(std::move(split));
@@ -112,6 +120,14 @@ class FairSearch {
           visit(shared, microBatch);
         }
       }
+    }
+  }
+
+  void countKinds(Stage& stage) const {
+    for (const DeviceId device : stage.devices) {
+      const int kind = model_.kindOf(device);
+      if (stage.kinds.empty() || stage.kinds.back().first != kind) stage.kinds.emplace_back(kind, 0);
+      ++stage.kinds.back().second;
     }
   }
 
@@ -133,6 +149,10 @@ class FairSearch {
   void visit(const Stages& split, int microBatch) {
     const std::vector<Stage>& stages = *split;
     if (leastEstimate(stages, microBatch) > worstKept_) return;
+    if (looksForClosest_ ? visitsLeft_-- <= 0 : !mayFitInTime(stages, microBatch)) {
+      ruledOut_ = true;
+      return;
+    }
     Degrees degrees;
     for (const Stage& stage : stages) {
       // More replicas than samples are never valid: the original halves its way down to here.
@@ -165,20 +185,64 @@ class FairSearch {
     double all = 0, fastest = 0;
     for (const Stage& stage : stages) {
       double rate = 0;
-      for (const DeviceId device : stage.devices) rate += bestRate(model_.kindOf(device), microBatch);
+      for (const auto& [kind, count] : stage.kinds) rate += count * bestRates(kind, microBatch).model;
       all += rate;
       fastest = std::max(fastest, rate);
     }
     return (microBatchCount(microBatch) - 1) * microBatch / all + microBatch / fastest;
   }
 
-  /// Samples of the whole model that a device of the kind trains in a second, at most, in micro-batches of so many.
-  [[nodiscard]] double bestRate(int kind, int microBatch) {
-    const auto [entry, isNew] = bestRates_.try_emplace({kind, microBatch}, 0.0);
+  /// False: whatever the strategies, no whole layers fit into the stages so that memory holds and the estimate is among the best.
+  [[nodiscard]] bool mayFitInTime(const std::vector<Stage>& stages, int microBatch) {
+    if (stages.size() < 2) return true;
+    const double microBatches = microBatchCount(microBatch);
+    const double pace = microBatches > 1 ? worstKept_ / (microBatches - 1) : worstKept_;  // what the slowest stage may take
+    int held = 0;
+    for (std::size_t s = 0; s < stages.size() && held < model_.model().layers; ++s) {
+      double rate = 0;
+      for (const auto& [kind, count] : stages[s].kinds) rate += count * bestRates(kind, microBatch).layer;
+      const double inTime = pace * rate / microBatch * (1 + 1e-9);
+      if (inTime < 1) continue;  // this stage holds embedding or head alone
+      const int fitting =
+          mostLayers(stages[s], microBatch, inFlightMicroBatches(s, stages.size(), static_cast<std::int64_t>(microBatches)));
+      held += static_cast<int>(std::min<double>(fitting, inTime));
+    }
+    return held >= model_.model().layers;
+  }
+
+  /// Layers that the best of all strategies fits into a stage; into one of several kinds as if it were all of the roomiest.
+  [[nodiscard]] int mostLayers(const Stage& stage, int microBatch, int inFlight) {
+    int most = 0;
+    const int size = static_cast<int>(stage.devices.size());
+    for (const auto& [kind, count] : stage.kinds) {
+      const auto [entry, isNew] = mostLayers_.try_emplace({kind, size, microBatch, inFlight}, 0);
+      for (int dp = 1; isNew && dp <= std::min(size, microBatch); dp *= 2) {
+        if (std::ranges::find(limits_.tps, size / dp) == limits_.tps.end()) continue;
+        const StageTable& table = tables_.of(kind, size / dp, microBatch / dp);
+        while (entry->second < model_.model().layers) {
+          const LevelRange part{unitsOf(1, 2 + entry->second), 0};
+          if (!table.fits({&part, 1}, inFlight, dp, false)) break;
+          ++entry->second;
+        }
+      }
+      most = std::max(most, entry->second);
+    }
+    return most;
+  }
+
+  /// Samples that a device of the kind trains in a second, at most, in micro-batches of so many: of the whole model, of one
+  /// layer.
+  struct Rates {
+    double model = 0, layer = 0;
+  };
+  [[nodiscard]] const Rates& bestRates(int kind, int microBatch) {
+    const auto [entry, isNew] = bestRates_.try_emplace({kind, microBatch}, Rates{});
     for (std::size_t t = 0; isNew && t < limits_.tps.size(); ++t) {
       for (int samples = 1; samples <= std::min(microBatch, options_.mostSamples); ++samples) {
-        const Seconds time = tables_.of(kind, limits_.tps[t], samples).time({unitsOf(0, layers_), 0});
-        entry->second = std::max(entry->second, samples / (limits_.tps[t] * time.value));
+        const StageTable& table = tables_.of(kind, limits_.tps[t], samples);
+        const double each = static_cast<double>(samples) / limits_.tps[t];
+        entry->second.model = std::max(entry->second.model, each / table.time({unitsOf(0, layers_), 0}).value);
+        entry->second.layer = std::max(entry->second.layer, each / table.layerTime().value);
       }
     }
     return entry->second;
@@ -414,8 +478,12 @@ class FairSearch {
   int layers_;
   std::map<int, std::vector<DeviceId>> kinds_;  // devices of each kind
   std::vector<int> microBatches_;
-  std::vector<double> weights_;                      // of layers, for the order at hand
-  std::map<std::pair<int, int>, double> bestRates_;  // by kind and micro-batch
+  std::vector<double> weights_;                               // of layers, for the order at hand
+  std::map<std::pair<int, int>, Rates> bestRates_;            // by kind and micro-batch
+  std::map<std::tuple<int, int, int, int>, int> mostLayers_;  // by kind, devices, micro-batch, micro-batches in flight
+  bool ruledOut_ = false;         // some layout was left out because no strategy of it fits or is fast enough
+  bool looksForClosest_ = false;  // nothing fits: what lacks least is to be named
+  int visitsLeft_ = kMostVisitsForClosest;
   std::vector<Costed> found_;
   double worstKept_ = std::numeric_limits<double>::infinity();  // what is estimated slower cannot be kept
   std::optional<Costed> closest_;  // the one that lacks least memory, for the reason where nothing fits

@@ -5,11 +5,11 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "core/cost/simulator.h"
 #include "core/cost/stage_time.h"
+#include "core/search/tp_groups.h"
 
 namespace evenkeel::optimal {
 namespace {
@@ -104,20 +104,14 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
     return n.nic.bandwidth.value / (n.nicPerDevice ? 1.0 : static_cast<double>(n.devices.size()));
   });
   for (std::size_t i = 0; i < nodes.size(); ++i) rankOf[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
-  std::map<std::pair<int, int>, std::vector<DeviceId>> free;  // (kind, rank of the node) -> devices, the next one last
-  for (const DeviceId device : limits.devices)
-    free[{model.kindOf(device), rankOf[static_cast<std::size_t>(device.node)]}].push_back(device);
-  for (auto& [where, devices] : free) std::ranges::reverse(devices);
+  FreeDevices free(
+      limits.devices, [&](DeviceId device) { return model.kindOf(device); },
+      [&](int node) { return rankOf[static_cast<std::size_t>(node)]; });
   for (const Demand& demand : demands) {
-    auto pool = free.lower_bound({demand.kind, 0});
-    while (pool != free.end() && pool->first.first == demand.kind && static_cast<int>(pool->second.size()) < demand.tp) ++pool;
-    if (pool == free.end() || pool->first.first != demand.kind) return {};
-    auto& devices = pipelines[demand.pipeline].stages[demand.stage].devices;
-    for (int rank = 0; rank < demand.tp; ++rank) {
-      devices[static_cast<std::size_t>(demand.replica * demand.tp + rank)] = pool->second.back();
-      pool->second.pop_back();
-    }
-    if (pool->second.empty()) free.erase(pool);
+    const std::span devices(pipelines[demand.pipeline].stages[demand.stage].devices);
+    if (!free.take(demand.kind,
+                   devices.subspan(static_cast<std::size_t>(demand.replica * demand.tp), static_cast<std::size_t>(demand.tp))))
+      return {};
   }
   return pipelines;
 }

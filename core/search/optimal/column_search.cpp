@@ -33,7 +33,12 @@ Ask between(const Ask& from, const Relaxed& packing, std::span<const int> amount
   return ask;
 }
 
-int floorPowerOfTwo(std::size_t value) { return static_cast<int>(std::bit_floor(std::max<std::size_t>(1, value))); }
+/// A power of two, so that few options are made, and not much more than there are pipelines, so that what fits then fits.
+int holdersFor(std::size_t pipelines) {
+  constexpr double kNearlyAsMany = 1.1;
+  return static_cast<int>(
+      std::bit_floor(std::max<std::size_t>(1, static_cast<std::size_t>(kNearlyAsMany * static_cast<double>(pipelines)))));
+}
 
 }  // namespace
 
@@ -82,7 +87,7 @@ void ColumnSearch::chooseHolders() {
     search.sketch({.prices = prices_}, onPath);
     std::optional<RelaxedTime> relaxed;
     for (int again = 0; again < kSketches && !session_.stopped(); ++again) {
-      relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+      relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
       if (!relaxed) break;
       if (again == 0 && session_.incumbent().empty() && maker_.plansFrom(pool.columns, holders_, relaxed->time) == 0) {
         // What sketches find need not fit: one pipeline on everything does.
@@ -98,16 +103,44 @@ void ColumnSearch::chooseHolders() {
       pipelines = 0;
       for (const auto& [column, amount] : relaxed->packing.fractions) pipelines += amount;
     }
-    const int next = floorPowerOfTwo(static_cast<std::size_t>(std::clamp(pipelines, 1.0, 1.0 * space_.deviceCount())));
+    const int next = holdersFor(static_cast<std::size_t>(std::clamp(pipelines, 1.0, 1.0 * space_.deviceCount())));
     if (!space_.isSharded() || next <= holders_) break;
     holders_ = next;
   }
   // A first search under prices shows more pipelines than sketches do.
   for (int round = 0; round < kMostHolderRounds && space_.isSharded() && !session_.stopped(); ++round) {
-    const int next = floorPowerOfTwo(improveOnce(Aim::ClosedForm, 1));
+    const int next = holdersFor(improveOnce(Aim::ClosedForm, 1));
     if (next <= holders_) break;
     holders_ = next;
   }
+}
+
+bool ColumnSearch::startFrom(const Plan& last) {
+  const CostModel& model = space_.model();
+  if (last.model.unitCount() != model.model().unitCount() || last.pipelines.empty()) return false;
+  holders_ = std::min(holdersFor(last.pipelines.size()), holdersFor(static_cast<std::size_t>(space_.deviceCount())));
+  const std::vector<StageOption>& options = space_.options(holders_).options();
+  PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(), {});
+  Pool pool;
+  for (const Pipeline& pipeline : last.pipelines) {
+    Path path;
+    for (const Stage& stage : pipeline.stages) {
+      const std::string& type = last.cluster.typeOf(stage.devices.front()).name;
+      const std::int64_t samples = (pipeline.microBatch + stage.dp - 1) / stage.dp;
+      const auto option = std::ranges::find_if(options, [&](const StageOption& o) {
+        return o.tp == stage.tp && o.samples == samples && model.typeOfKind(o.kind).name == type;
+      });
+      if (option == options.end()) break;
+      path.push_back({static_cast<std::size_t>(option - options.begin()), stage.units});
+    }
+    if (path.size() == pipeline.stages.size())
+      addColumn(pool, search, path, static_cast<int>(std::min<std::int64_t>(pipeline.microBatchCount(), 1'000'000'000)));
+  }
+  const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
+  if (!relaxed) return false;
+  maker_.plansFrom(pool.columns, holders_, relaxed->time);
+  if (const auto prices = space_.pricesFrom(last.search)) prices_ = *prices;
+  return true;
 }
 
 void ColumnSearch::improve(Aim aim, int mostRounds) { static_cast<void>(improveOnce(aim, mostRounds)); }
@@ -141,11 +174,11 @@ std::size_t ColumnSearch::findPrices(PriceSearch& search, Pool& pool, int mostRo
     } else {
       step *= 0.5;
     }
-    auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+    auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
     for (int again = 0; relaxed && again < kSketches && !session_.stopped(); ++again) {
       const std::size_t before = pool.columns.size();
       search.sketch(between(best, relaxed->packing, space_.amounts(), again % 2 == 0 ? 1.0 : step), onPath);
-      if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch());
+      if (pool.columns.size() > before) relaxed = leastRelaxedTime(pool.columns, space_.amounts(), space_.batch(), stopped_);
     }
     if (!relaxed || session_.stopped()) break;
     const bool isDone = bestBound >= relaxed->time * (1 - kPriceGap) || step < kLeastStep || round + 1 == mostRounds;
@@ -164,7 +197,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
   const std::int64_t batch = space_.batch();
   double pipelines = 1;
   std::set<int> microBatches = {1, 2};
-  if (const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch)) {
+  if (const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch, stopped_)) {
     pipelines = 0;
     for (const auto& [column, amount] : relaxed->packing.fractions) {
       pipelines += amount;
@@ -195,7 +228,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     holders_ = before;
   }
   for (int round = 0; round < kFitRounds && !stopped(); ++round) {
-    const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch);
+    const auto relaxed = leastRelaxedTime(pool.columns, space_.amounts(), batch, stopped_);
     if (!relaxed) return;
     fitRest(search, pool, *relaxed, microBatches);
     const double before = maker_.closedForm();

@@ -20,10 +20,15 @@ enum class Aim {
 class ColumnSearch {
  public:
   ColumnSearch(SearchSession& session, PlanSpace& space, PlanMaker& maker)
-      : session_(session), space_(space), maker_(maker), prices_(space.firstPrices()) {}
+      : session_(session), space_(space), maker_(maker), prices_(space.firstPrices()), stopped_([&session] {
+          return session.stopped();
+        }) {}
 
   /// State is sharded over the pipelines, which depend on it: more holders, less memory, more pipelines.
   void chooseHolders();
+  /// In place of that: what another search found, of about the same problem. Its pipelines are columns, its prices are the first
+  /// ones. False: nothing of it can be used.
+  [[nodiscard]] bool startFrom(const Plan& last);
   /// Rounds of a search under prices, each with a tighter tolerance, and of new prices.
   void improve(Aim aim, int mostRounds);
   /// All resources together cost 1.
@@ -49,6 +54,7 @@ class ColumnSearch {
   PlanMaker& maker_;
   std::vector<double> prices_;
   int holders_ = 1;
+  std::function<bool()> stopped_;
 };
 
 }  // namespace evenkeel::optimal

@@ -10,8 +10,9 @@
 namespace evenkeel::optimal {
 namespace {
 
-/// More kinds of nodes than this are drawn by people who know what each is for.
-constexpr std::size_t kMostLists = 24;
+/// Lists for a small cluster, and for one whose search takes longer.
+constexpr std::size_t kMostLists = 24, kMostListsOfMany = 4;
+constexpr std::size_t kManyDevices = 24;
 
 /// What makes nodes alike; those with drawn connections are each their own.
 struct NodeLook {
@@ -65,7 +66,7 @@ std::vector<std::vector<DeviceId>> worthLeavingIdle(const Cluster& cluster, cons
   }
   std::vector<std::vector<DeviceId>> all(lists.begin(), lists.end());
   std::ranges::stable_sort(all, {}, &std::vector<DeviceId>::size);
-  all.resize(std::min(all.size(), kMostLists));
+  all.resize(std::min(all.size(), limits.devices.size() <= kManyDevices ? kMostLists : kMostListsOfMany));
   return all;
 }
 

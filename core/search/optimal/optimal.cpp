@@ -25,7 +25,7 @@ namespace {
 /// Rounds of prices for the closed form, and with sync.
 constexpr int kClosedFormRounds = 4, kReportedRounds = 3;
 constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
-constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 5000;
+constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
 
@@ -56,8 +56,10 @@ class OptimalSearch {
 
   /// What ended it.
   std::string_view run() {
+    session_.considerStart();
     session_.phase("first plans");
-    columns_.chooseHolders();
+    const Plan* const start = session_.task().start;
+    if (start == nullptr || !columns_.startFrom(*start)) columns_.chooseHolders();
     if (session_.stopped()) return kExhausted;
     session_.phase("prices");
     columns_.improve(Aim::ClosedForm, kClosedFormRounds);
@@ -89,6 +91,7 @@ class OptimalSearch {
 
   /// How well the search did by its own measure.
   void noteClosedForm() const {
+    session_.note(PlanSpace::kPricesField, space_.toJson(columns_.prices()));
     const double closedForm = maker_.closedForm();
     if (closedFormBound_ <= 0 || closedForm == std::numeric_limits<double>::infinity()) return;
     session_.note("closed_form_ms", rounded(closedForm * 1e3));

@@ -281,7 +281,8 @@ Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> device
   return Simplex(columns, devices, time).run();
 }
 
-std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch) {
+std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> devices, std::int64_t batch,
+                                            const std::function<bool()>& stopped) {
   if (columns.empty()) return std::nullopt;
   const auto enough = static_cast<double>(batch) * (1 - 1e-9);
   double low = kNever;
@@ -291,11 +292,11 @@ std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std
   for (int doubling = 0;; ++doubling) {
     best = {high, packRelaxed(columns, devices, high)};
     if (best.packing.samples >= enough) break;
-    if (doubling > 60) return std::nullopt;
+    if (doubling > 60 || stopped()) return std::nullopt;
     low = high;
     high *= 2;
   }
-  while (high - low > 1e-6 * high) {
+  while (high - low > 1e-6 * high && !stopped()) {
     const double middle = (low + high) / 2;
     Relaxed packing = packRelaxed(columns, devices, middle);
     if (packing.samples >= enough) {

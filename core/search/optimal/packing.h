@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,12 +35,13 @@ struct Relaxed {
 [[nodiscard]] Relaxed packRelaxed(std::span<const Column> columns, std::span<const int> amounts, double time);
 
 /// The least time within which fractions of columns train the batch, to a relative 1e-6, and the packing there. Nothing: never.
+/// Stopped: a longer time, or nothing.
 struct RelaxedTime {
   double time = 0;
   Relaxed packing;
 };
 [[nodiscard]] std::optional<RelaxedTime> leastRelaxedTime(std::span<const Column> columns, std::span<const int> amounts,
-                                                          std::int64_t batch);
+                                                          std::int64_t batch, const std::function<bool()>& stopped);
 
 /// Whole columns.
 struct Packed {

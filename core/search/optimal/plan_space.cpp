@@ -73,6 +73,37 @@ StageOptions PlanSpace::boundOptions() const {
   return {model_, std::move(all)};
 }
 
+Json PlanSpace::toJson(const std::vector<double>& prices) const {
+  Json all = Json::array();
+  for (std::size_t r = 0; r < resources_.size(); ++r) {
+    if (prices[r] == 0 && resources_[r].level > 1) continue;
+    all.push_back(
+        {{"type", model_.typeOfKind(resources_[r].kind).name}, {"level", resources_[r].level}, {"price", rounded(prices[r])}});
+  }
+  return all;
+}
+
+std::optional<std::vector<double>> PlanSpace::pricesFrom(const Json& search) const {
+  const auto field = search.is_object() ? search.find(kPricesField) : search.end();
+  if (field == search.end() || !field->is_array()) return std::nullopt;
+  std::vector<double> prices(resources_.size(), 0.0);
+  double sum = 0;
+  for (std::size_t r = 0; r < resources_.size(); ++r) {
+    const Json wanted = {{"type", model_.typeOfKind(resources_[r].kind).name}, {"level", resources_[r].level}};
+    const auto entry = std::ranges::find_if(*field, [&](Json one) {
+      if (!one.is_object() || !one.contains("price") || !one["price"].is_number()) return false;
+      one.erase("price");
+      return one == wanted;
+    });
+    if (entry == field->end() && resources_[r].level == 1) return std::nullopt;
+    if (entry == field->end()) continue;
+    prices[r] = std::max(0.0, entry->at("price").get<double>());
+    sum += prices[r] * amounts_[r];
+  }
+  if (!(sum > 0)) return std::nullopt;
+  return normalized(std::move(prices));
+}
+
 std::vector<double> PlanSpace::normalized(std::vector<double> prices) const {
   double sum = 0;
   for (std::size_t r = 0; r < amounts_.size(); ++r) sum += prices[r] * amounts_[r];

@@ -41,6 +41,10 @@ class PlanSpace {
   [[nodiscard]] std::vector<double> planSyncRates(int pipelines) const;
   /// By peak FLOP/s.
   [[nodiscard]] std::vector<double> firstPrices() const;
+  /// For plan.search, and back: those of the types that the cluster has too. Nothing: the field is missing, or of other types.
+  [[nodiscard]] Json toJson(const std::vector<double>& prices) const;
+  [[nodiscard]] std::optional<std::vector<double>> pricesFrom(const Json& search) const;
+  static constexpr const char* kPricesField = "prices";
   /// So that all resources cost 1 together.
   [[nodiscard]] std::vector<double> normalized(std::vector<double> prices) const;
 

@@ -55,10 +55,26 @@ TEST(PlanCommand, PrintsAWholePlanAsOneDocument) {
   const auto plan = parsePlan(result.json(), "stdout");
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_TRUE(plan->predicted);
-  EXPECT_EQ(plan->search["planner"], "eth");
+  EXPECT_EQ(plan->search["planner"], "optimal");
   for (const char* key : {"options", "seed", "seconds", "evaluated", "pruned", "stopped", "incumbents"}) EXPECT_TRUE(plan->search.contains(key)) << key;
   EXPECT_EQ(plan->inputsSha256, inputsHash(plan->cluster, plan->model, plan->training));
   EXPECT_THAT(result.err, HasSubstr("assumed: sequence 128, fp32, ZeRO-1"));
+}
+
+TEST(PlanCommand, SaysWhyWhatTheRunTakesAndStartsFromTheLastPlan) {
+  const Cli cli;
+  const ProgramResult text = cli.run(demo({"plan", "--explain", "--steps", "1000", "--out", "plan.json"}));
+  ASSERT_EQ(text.exitCode, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("is the slowest"));
+  EXPECT_THAT(text.out, HasSubstr("1000 steps"));
+  const ProgramResult again = cli.run(demo({"plan", "--explain", "--steps", "1000", "--start", "plan.json", "--json"}));
+  ASSERT_EQ(again.exitCode, 0) << again.err;
+  EXPECT_FALSE(again.json()["explanation"].empty());
+  EXPECT_EQ(again.json()["search"]["run"]["steps"], 1000);
+  EXPECT_THAT(again.err, HasSubstr("last plan"));
+  EXPECT_EQ(cli.run(demo({"plan", "--objective", "joy"})).exitCode, 2);
+  EXPECT_EQ(cli.run(demo({"plan", "--objective", "cost"})).exitCode, 2);  // no node has a price
+  EXPECT_EQ(cli.run(demo({"plan", "--planner-option", "pipelines=9"})).exitCode, 2);
 }
 
 TEST(PlanCommand, WritesWhatItFoundAndTheEventsOfTheSearch) {

@@ -26,7 +26,7 @@ Compared comparedWith(const std::string& planner, const Problem& problem) {
 }
 
 CompareReport reportOf(const Problem& problem, const std::vector<std::string>& planners) {
-  CompareReport report{problem, "analytic", {"evenkeel-cli", "compare", "--cluster", "it's a file"}, {}};
+  CompareReport report{problem, "analytic", shellText({"evenkeel-cli", "compare", "--cluster", "it's a file"}), {}};
   for (const std::string& planner : planners) report.planners.push_back(comparedWith(planner, problem));
   return report;
 }

@@ -77,6 +77,30 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
   EXPECT_GT(feasible, static_cast<int>(static_cast<std::uint64_t>(sweep(12, 300))));
 }
 
+// Public Metis and HexiScale crash, hang or lose layers on many of these (baseline-metis.md 7, baseline-hexiscale.md 4).
+TEST(RandomClusters, GetTheSameValidPlanTwiceFromTheBaselines) {
+  int feasible = 0;
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(25, 300)); ++i) {
+    const Problem problem = randomProblem(i);
+    const AnalyticProfile profile(problem.model, problem.training);
+    for (const std::string planner : {"metis", "hexiscale"}) {
+      if (planner == "metis" && problem.cluster.deviceCount() > 12 && !isFullRun()) continue;  // it takes its time
+      const auto plan = planWith(planner, problem), again = planWith(planner, problem, {.budget = {.threads = 1}});
+      ASSERT_EQ(plan.ok(), again.ok()) << "problem " << i << ", " << planner;
+      if (!plan) {
+        ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << "problem " << i << ": " << plan.error().text();
+        ASSERT_EQ(plan.error(), again.error());
+        continue;
+      }
+      ++feasible;
+      ASSERT_EQ(plan->pipelines, again->pipelines) << "problem " << i << ", " << planner;
+      ASSERT_THAT(evaluate(*plan, profile, false).violations, IsEmpty()) << "problem " << i << ", " << planner;
+      ASSERT_GT(plan->search.at("estimate_ms").get<double>(), 0);
+    }
+  }
+  EXPECT_GT(feasible, static_cast<int>(static_cast<std::uint64_t>(sweep(25, 300))));
+}
+
 // alpa #459, SimAI #208, public Metis: what is drawn must move the cost of a plan that uses it (field-faults).
 TEST(RandomClusters, GetSlowerPlansFromSlowerNetworks) {
   for (const char* text : {"2x2:A100-80-SXM", "2x4:A100-80-SXM,1x4:V100-32-SXM2"}) {

@@ -11,6 +11,7 @@
 #include <QTest>
 
 #include "app/gui/compare/compare_column.h"
+#include "app/gui/compare/figure_bars.h"
 #include "app/gui/compare/memory_bars.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/app/gui/plan/demo.h"
@@ -171,14 +172,61 @@ TEST_F(ComparePageTest, APlanThatIsUsedIsOneOfTheProjectsUntilUndo) {
   EXPECT_TRUE(document_.project().plans.empty());
 }
 
+TEST_F(ComparePageTest, ShowsOnlyDifferencesWhenAsked) {
+  load();
+  ASSERT_TRUE(compare());
+  const auto figure = [&](const char* column, int index) {
+    return child<CompareColumn>(column)->findChild<QLabel*>(QStringLiteral("figure%1").arg(index));
+  };
+  constexpr int kIteration = 0, kOwnEstimate = 9;
+  EXPECT_TRUE(figure("column-eth", kOwnEstimate)->isVisible());
+  // Alone with itself a planner has nothing that differs; with uniform it has another time but no estimate of its own.
+  for (auto* box : page_.findChildren<QCheckBox*>()) {
+    if (box->objectName() != QStringLiteral("compareOnlyDifferences"))
+      box->setChecked(box->text() == QStringLiteral("optimal") || box->text() == QStringLiteral("uniform"));
+  }
+  ASSERT_TRUE(compare());
+  child<QCheckBox>("compareOnlyDifferences")->setChecked(true);
+  EXPECT_FALSE(figure("column-uniform", kOwnEstimate)->isVisible());
+  EXPECT_TRUE(figure("column-uniform", kIteration)->isVisible());
+  child<QCheckBox>("compareOnlyDifferences")->setChecked(false);
+  EXPECT_TRUE(figure("column-uniform", kOwnEstimate)->isVisible());
+}
+
+TEST_F(ComparePageTest, ExportsTheReportWithTheCommandThatComparesTheSame) {
+  load();
+  EXPECT_FALSE(child<QPushButton>("compareExport")->isEnabled());
+  ASSERT_TRUE(compare());
+  EXPECT_TRUE(child<QPushButton>("compareExport")->isEnabled());
+  const QString file = folder_.filePath(QStringLiteral("report.html"));
+  ASSERT_TRUE(page_.exportReport(file));
+  const std::string html = *readFile(file.toStdString());
+  for (const char* part : {"hexiscale", "timeline of metis", "evenkeel-cli compare --cluster 1x2:cpu@0.5,1x2:cpu@0.25"})
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  EXPECT_FALSE(page_.exportReport(QStringLiteral("/no/such/folder/report.html")));
+}
+
+TEST_F(ComparePageTest, DrawsTheKeyFiguresOfAllPlanners) {
+  load();
+  ASSERT_TRUE(compare());
+  const QString words = child<FigureBars>("figureBars")->accessibleDescription();
+  for (const Planner& planner : planners())
+    EXPECT_TRUE(words.contains(QString::fromStdString(planner.name) + QStringLiteral(", Samples/s: "))) << planner.name;
+}
+
 TEST_F(ComparePageTest, APlannerWithoutAPlanKeepsItsColumnWithTheReason) {
   Project project = demoProject();
   project.model = *modelFromArgument("gpt3-175b");
   load(project);
+  for (auto* box : page_.findChildren<QCheckBox*>()) {
+    if (box->objectName() != QStringLiteral("compare-eth") && box->objectName() != QStringLiteral("compare-metis"))
+      box->setChecked(false);
+  }
   ASSERT_TRUE(compare());
   const auto* reason = child<CompareColumn>("column-eth")->findChild<QLabel*>(QStringLiteral("compareReason"));
   EXPECT_TRUE(reason->isVisible());
   EXPECT_TRUE(reason->text().contains(QStringLiteral("lacks"))) << reason->text().toStdString();
+  EXPECT_FALSE(child<QPushButton>("compareExport")->isEnabled());
 }
 
 }  // namespace

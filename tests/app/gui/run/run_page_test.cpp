@@ -182,6 +182,40 @@ TEST_F(RunPageTest, DetachesFromARunFindsItAgainAndStopsItAfterAsking) {
       << label("outcomeText").toStdString();
 }
 
+TEST_F(RunPageTest, GoesOnFromTheCheckpointOfARunThatWasStopped) {
+  addPlan(plan());
+  find<QLineEdit>("runData")->setText(QString::fromStdString(data().string()));
+  find<QSpinBox>("runSteps")->setValue(1'000'000);
+  find<QSpinBox>("runCheckpointEvery")->setValue(2);
+  EXPECT_TRUE(find<QPlainTextEdit>("runCommand")->toPlainText().contains(QStringLiteral("--checkpoint-every 2")));
+  press("runLaunch");
+  auto launcher = Launcher::open();
+  ASSERT_TRUE(QTest::qWaitFor(
+      [&] {
+        const auto rows = launcher->runs();
+        return !rows->empty() && !launcher->lastCheckpointOf(rows->front().run)->empty();
+      },
+      kLongMs));
+  press("runStop");
+  auto* question = find<QMessageBox>("stopQuestion");
+  ASSERT_NE(question, nullptr);
+  QTest::mouseClick(question->findChild<QPushButton*>(QStringLiteral("stopNow")), Qt::LeftButton);
+  ASSERT_TRUE(waitForState(QStringLiteral("stopped"))) << label("runState").toStdString();
+  auto* resume = find<QPushButton>("resumeRun");
+  ASSERT_TRUE(QTest::qWaitFor([&] { return resume->isVisible(); }, kLongMs));
+  QTest::mouseClick(resume, Qt::LeftButton);
+  const QString checkpoint = find<QLineEdit>("runResume")->text();
+  EXPECT_TRUE(resume->text().contains(QString::number(checkpoint.section(QLatin1Char('-'), -1).toInt()))) << resume->text().toStdString();
+  EXPECT_TRUE(find<QPlainTextEdit>("runCommand")->toPlainText().contains(QStringLiteral("--resume"))) << "the command does the same";
+  const int done = checkpoint.section(QLatin1Char('-'), -1).toInt();
+  find<QSpinBox>("runSteps")->setValue(done + 2);
+  press("runLaunch");
+  ASSERT_TRUE(waitForState(QStringLiteral("finished"))) << label("runState").toStdString() << label("outcomeText").toStdString();
+  const auto& points = find<CurvePlot>("lossCurve")->points();
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points.front().x, done + 1);
+}
+
 TEST_F(RunPageTest, ClosingItLeavesTheRunRunning) {
   addPlan(plan());
   find<QLineEdit>("runData")->setText(QString::fromStdString(data().string()));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/warm_start.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+namespace evenkeel {
+namespace {
+
+/// The device of the same name and type.
+std::optional<DeviceId> sameDevice(const Cluster& from, DeviceId device, const Cluster& to) {
+  const auto found = to.find(from.nameOf(device));
+  if (!found || to.typeOf(*found).name != from.typeOf(device).name) return std::nullopt;
+  return *found;
+}
+
+}  // namespace
+
+std::vector<Pipeline> carriedOver(const Plan& last, const Problem& problem) {
+  if (last.model.unitCount() != problem.model.unitCount()) return {};
+  std::vector<Pipeline> pipelines;
+  for (Pipeline pipeline : last.pipelines) {
+    bool isWhole = true;
+    for (Stage& stage : pipeline.stages) {
+      stage.predicted.reset();
+      for (DeviceId& device : stage.devices) {
+        const auto same = sameDevice(last.cluster, device, problem.cluster);
+        isWhole = isWhole && same;
+        if (same) device = *same;
+      }
+    }
+    pipeline.predictedTime.reset();
+    if (isWhole) pipelines.push_back(std::move(pipeline));
+  }
+  const std::int64_t batch = problem.training.globalBatch;
+  // Fewer samples than pipelines: the first ones train.
+  pipelines.resize(std::min(pipelines.size(), static_cast<std::size_t>(batch)));
+  std::int64_t before = 0, left = batch;
+  for (const Pipeline& pipeline : pipelines) before += pipeline.localBatch;
+  for (std::size_t p = 0; p < pipelines.size(); ++p) {
+    Pipeline& pipeline = pipelines[p];
+    const auto others = static_cast<std::int64_t>(pipelines.size() - p - 1);
+    const std::int64_t share = others == 0 ? left : left * pipeline.localBatch / before;
+    before -= pipeline.localBatch;
+    pipeline.localBatch = std::clamp<std::int64_t>(share, 1, left - others);
+    left -= pipeline.localBatch;
+    if (pipeline.microBatch <= pipeline.localBatch) continue;
+    pipeline.microBatch = static_cast<int>(pipeline.localBatch);
+    for (Stage& stage : pipeline.stages) {
+      if (stage.dp > pipeline.microBatch) return {};
+      stage.shares.clear();
+    }
+  }
+  return pipelines;
+}
+
+}  // namespace evenkeel

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <vector>
+
+#include "core/plan/problem.h"
+
+namespace evenkeel {
+
+/// The pipelines of an earlier plan whose devices all exist in the problem (by the names of their nodes, of the same types), with
+/// the problem's global batch divided among them as it was. Empty where none is left, or where the model has other units.
+/// Whether they fit is not looked at.
+[[nodiscard]] std::vector<Pipeline> carriedOver(const Plan& last, const Problem& problem);
+
+}  // namespace evenkeel

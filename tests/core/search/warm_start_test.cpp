@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/search/warm_start.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/cost/evaluate.h"
+#include "tests/core/search/problems.h"
+
+namespace evenkeel {
+namespace {
+
+constexpr const char* kCluster = "2x2:Ascend-910B2,2x2:Ascend-910B4";
+
+/// A model of a few layers: these searches are many.
+Problem shortProblem(const char* name) {
+  Model model = *modelFromArgument(name);
+  model.layers = 6;
+  return problemOf(*parseClusterShorthand(kCluster), std::move(model), 64);
+}
+
+std::int64_t samplesOf(const std::vector<Pipeline>& pipelines) {
+  std::int64_t sum = 0;
+  for (const Pipeline& pipeline : pipelines) sum += pipeline.localBatch;
+  return sum;
+}
+
+/// Plans `problem` from `last` and tells what the first incumbent was.
+struct FirstFinder final : SearchObserver {
+  std::string finder;
+  void onIncumbent(const Incumbent& incumbent) override {
+    if (finder.empty()) finder = incumbent.finder;
+  }
+};
+Result<Plan> planFrom(const Plan& last, const Problem& problem, const char* planner, FirstFinder& observer) {
+  const AnalyticProfile profile(problem.model, problem.training);
+  return (*plannerNamed(planner))->plan({problem, &profile, {}, {}, &last}, observer, {});
+}
+
+TEST(CarriedOver, KeepsWhatItsDevicesAllow) {
+  Problem problem = shortProblem("gpt3-1.3b");
+  const auto last = planWith("optimal", problem);
+  ASSERT_TRUE(last) << last.error().text();
+  EXPECT_EQ(samplesOf(carriedOver(*last, problem)), 64);
+  EXPECT_EQ(carriedOver(*last, problem).size(), last->pipelines.size());
+  problem.training.globalBatch = 101;
+  EXPECT_EQ(samplesOf(carriedOver(*last, problem)), 101);
+  problem.training.globalBatch = 1;
+  EXPECT_EQ(samplesOf(carriedOver(*last, problem)), 1);
+  problem.training.globalBatch = 64;
+  std::ranges::reverse(problem.cluster.nodes);  // the same nodes by name
+  EXPECT_EQ(carriedOver(*last, problem).size(), last->pipelines.size());
+  problem.cluster.nodes.erase(problem.cluster.nodes.begin());
+  const std::vector<Pipeline> left = carriedOver(*last, problem);
+  EXPECT_LT(left.size(), last->pipelines.size());
+  EXPECT_EQ(samplesOf(left), left.empty() ? 0 : 64);
+  problem.model.layers += 1;
+  EXPECT_TRUE(carriedOver(*last, problem).empty());
+}
+
+class WarmStart : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Planners, WarmStart, ::testing::Values("eth", "optimal"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(WarmStart, BeginsWithTheLastPlanAndIsNeverSlowerThanIt) {
+  Problem problem = shortProblem("gpt3-1.3b");
+  const auto last = planWith(GetParam(), problem);
+  ASSERT_TRUE(last);
+  FirstFinder observer;
+  const auto again = planFrom(*last, problem, GetParam(), observer);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(observer.finder, "what is left of the last plan");
+  EXPECT_LE(again->predicted->iteration, last->predicted->iteration);
+}
+
+TEST_P(WarmStart, PlansWhatIsLeftWhenANodeIsGone) {
+  Problem problem = shortProblem("gpt3-2.7b");
+  const auto last = planWith(GetParam(), problem);
+  ASSERT_TRUE(last);
+  for (std::size_t gone = 0; gone < problem.cluster.nodes.size(); ++gone) {
+    Problem less = problem;
+    less.cluster.nodes.erase(less.cluster.nodes.begin() + static_cast<std::ptrdiff_t>(gone));
+    FirstFinder observer;
+    const auto warm = planFrom(*last, less, GetParam(), observer), cold = planWith(GetParam(), less);
+    ASSERT_TRUE(warm && cold);
+    EXPECT_TRUE(evaluate(*warm, AnalyticProfile(warm->model, warm->training), false).valid());
+    EXPECT_LE(warm->predicted->iteration, 1.01 * cold->predicted->iteration) << "without node " << gone;
+  }
+}
+
+// A file by hand may say anything in `search`.
+TEST(WarmStartOfOptimal, PassesOverAPlanOfAnotherModelAndPricesThatAreNone) {
+  const Problem problem = shortProblem("gpt3-1.3b");
+  auto last = planWith("optimal", problem);
+  ASSERT_TRUE(last);
+  const Seconds usual = last->predicted->iteration;
+  last->search["prices"] = {{{"type", 3}, {"level", "x"}, {"price", -1}}, "no", 7};
+  FirstFinder observer;
+  const auto odd = planFrom(*last, problem, "optimal", observer);
+  ASSERT_TRUE(odd) << odd.error().text();
+  EXPECT_LE(odd->predicted->iteration, usual);
+  const auto other = planFrom(*last, problemOf(kCluster, "gpt3-350m", 64), "optimal", observer);
+  EXPECT_TRUE(other) << other.error().text();
+}
+
+}  // namespace
+}  // namespace evenkeel
