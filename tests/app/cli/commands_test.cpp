@@ -58,7 +58,7 @@ TEST(PlanCommand, PrintsAWholePlanAsOneDocument) {
   EXPECT_EQ(plan->search["planner"], "optimal");
   for (const char* key : {"options", "seed", "seconds", "evaluated", "pruned", "stopped", "incumbents"}) EXPECT_TRUE(plan->search.contains(key)) << key;
   EXPECT_EQ(plan->inputsSha256, inputsHash(plan->cluster, plan->model, plan->training));
-  EXPECT_THAT(result.err, HasSubstr("assumed: sequence 128, fp32, ZeRO-0"));
+  EXPECT_THAT(result.err, HasSubstr("assumed: sequence 128, fp32, ZeRO-1"));
 }
 
 TEST(PlanCommand, SaysWhyWhatTheRunTakesAndStartsFromTheLastPlan) {

@@ -2,6 +2,7 @@
 // Every plan of tiny clusters, as an oracle.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/cost/evaluate.h"
@@ -11,7 +12,7 @@
 namespace evenkeel {
 namespace {
 
-/// The fastest plan with one device a stage and no recomputation: all that the cpu runtime executes.
+/// The fastest plan with one device a stage and no recomputation.
 class BruteForce {
  public:
   explicit BruteForce(const Problem& problem)
@@ -95,14 +96,21 @@ INSTANTIATE_TEST_SUITE_P(Planners, AgainstBruteForce, ::testing::Values("eth", "
 
 TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
   double worst = 1, sum = 0;
-  int equal = 0;
+  int equal = 0, enumerated = 0;
   const int problems = sweep(24, 300);
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(problems); ++i) {
     const Problem problem = tinyProblem(i);
     const Seconds optimum = BruteForce(problem).run();
-    const auto plan = planWith(GetParam(), problem);
+    const auto plan = planWith(GetParam(), problem, {.options = {{"max_tp", "1"}, {"recompute", "none"}}});
     ASSERT_TRUE(plan) << plan.error().text();
-    ASSERT_GE(plan->predicted->iteration.value, optimum.value * (1 - 1e-12)) << "problem " << i;
+    // Replicas inside a stage are outside of what was enumerated, and may be faster.
+    const bool isEnumerated = std::ranges::all_of(plan->pipelines, [](const Pipeline& pipeline) {
+      return std::ranges::all_of(pipeline.stages, [](const Stage& stage) { return stage.dp == 1; });
+    });
+    enumerated += isEnumerated ? 1 : 0;
+    if (isEnumerated) {
+      ASSERT_GE(plan->predicted->iteration.value, optimum.value * (1 - 1e-12)) << "problem " << i;
+    }
     ASSERT_LE(plan->predicted->lowerBound, optimum) << "problem " << i;
     const double ratio = plan->predicted->iteration / optimum;
     worst = std::max(worst, ratio);
@@ -112,6 +120,7 @@ TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
   RecordProperty("equal", equal);
   std::cout << GetParam() << " against brute force: equal in " << equal << " of " << problems << ", mean " << sum / problems
             << ", worst " << worst << '\n';
+  EXPECT_GT(enumerated, 3 * problems / 4);
   EXPECT_LT(worst, GetParam() == std::string("eth") ? 1.3 : 1.02);
 }
 
