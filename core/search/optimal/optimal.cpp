@@ -28,6 +28,8 @@ constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
 constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
+/// Metis tries each order of many groups: it is asked on so few devices only.
+constexpr int kDevicesForMetis = 12;
 
 /// A part of the samples takes at least that part of the time, wherever it can be asked.
 bool partsShrink(const StageOptions& options) {
@@ -75,7 +77,7 @@ class OptimalSearch {
       considerUniformGrid(session_);
       if (isFew) {
         considerPlanner(ethPlanner(), session_.task().options);
-        if (!session_.constraints().any()) considerPlanner(metisPlanner(), {});
+        if (!session_.constraints().any() && space_.deviceCount() <= kDevicesForMetis) considerPlanner(metisPlanner(), {});
       }
     }
     if (isFew) tryFewerDevices();
@@ -207,8 +209,9 @@ Planner optimalPlanner() {
           .deviations =
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
-               "up to 64 devices the plans of uniform, eth and metis are candidates too, and plans that leave types or slow "
-               "nodes idle"},
+               "up to 64 devices the plans of uniform and eth are candidates too (up to 12 those of metis), and plans that leave "
+               "types "
+               "or slow nodes idle"},
           .plan = optimal::plan};
 }
 
