@@ -2,6 +2,7 @@
 // Every plan of tiny clusters, as an oracle.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/cost/evaluate.h"
@@ -102,7 +103,14 @@ TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
     const Seconds optimum = BruteForce(problem).run();
     const auto plan = planWith(GetParam(), problem);
     ASSERT_TRUE(plan) << plan.error().text();
-    ASSERT_GE(plan->predicted->iteration.value, optimum.value * (1 - 1e-12)) << "problem " << i;
+    // The oracle knows stages of one device that recompute nothing; where a planner does more, it may win.
+    const bool isWithin = std::ranges::all_of(plan->pipelines, [](const Pipeline& pipeline) {
+      return std::ranges::all_of(pipeline.stages,
+                                 [](const Stage& stage) { return stage.devices.size() == 1 && stage.recompute.empty(); });
+    });
+    if (isWithin) {
+      ASSERT_GE(plan->predicted->iteration.value, optimum.value * (1 - 1e-12)) << "problem " << i;
+    }
     ASSERT_LE(plan->predicted->lowerBound, optimum) << "problem " << i;
     const double ratio = plan->predicted->iteration / optimum;
     worst = std::max(worst, ratio);
