@@ -49,7 +49,7 @@ Result<std::string> exported(const Arguments& arguments) {
   if (arguments.to == "csv") return csvOf(evaluation.plan);
   if (arguments.to == "trace") return chromeTrace(evaluation.timeline).dump();
   if (arguments.to == "html") {
-    report::CompareReport page{{plan->cluster, plan->model, plan->training}, (*profile)->description(), {"evenkeel-cli", "export", arguments.plan, "--to", "html"}, {}};
+    report::CompareReport page{{plan->cluster, plan->model, plan->training}, (*profile)->description(), report::shellText({"evenkeel-cli", "export", arguments.plan, "--to", "html"}), {}};
     const std::string planner = plan->search.is_object() ? plan->search.value("planner", "by hand") : "by hand";
     page.planners.push_back({.planner = planner, .summary = {}, .deviations = {}, .evaluation = evaluation, .error = {}, .search = {}});
     return report::compareHtml(page);

@@ -172,8 +172,8 @@ void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::s
   entry["seconds"] = rounded(found.value);
   entry["iteration_ms"] = rounded(milliseconds(time));
   incumbents_.push_back(std::move(entry));
-  Evaluation evaluation = evaluated(incumbent_);
-  observer_.onIncumbent({std::move(evaluation.plan), found, std::string(finder)});
+  incumbentPlan_ = evaluated(incumbent_).plan;
+  observer_.onIncumbent({incumbentPlan_, found, std::string(finder)});
 }
 
 void SearchSession::raiseBound(Seconds bound) {
@@ -238,8 +238,8 @@ Result<Plan> SearchSession::finish(std::string_view criterion) {
       return Error{Error::Code::Cancelled, planner_, fmt::format("ended by {} before there was a plan", why), "search longer"};
     return whyNone();
   }
-  Evaluation evaluation = evaluated(std::move(incumbent_));
-  Plan plan = std::move(evaluation.plan);
+  Plan plan = std::move(incumbentPlan_);
+  plan.predicted->lowerBound = lowerBound_;
   plan.inputsSha256 = inputsHash(plan.cluster, plan.model, plan.training);
   plan.search["planner"] = planner_;
   plan.search["options"] = Json::object();

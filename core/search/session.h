@@ -95,6 +95,7 @@ class SearchSession {
   std::unique_ptr<Threads> threads_;
 
   std::vector<Pipeline> incumbent_;
+  Plan incumbentPlan_;  // the same, evaluated
   Seconds incumbentTime_;
   Json incumbents_ = Json::array(), notes_ = Json::object();
   Counters counters_;
