@@ -9,6 +9,7 @@
 #include "core/cost/bound.h"
 #include "core/search/eth/eth.h"
 #include "core/search/eth/polish.h"
+#include "core/search/hexiscale/hexiscale.h"
 #include "core/search/metis/metis.h"
 #include "core/search/optimal/column_search.h"
 #include "core/search/optimal/fewer_devices.h"
@@ -29,7 +30,7 @@ constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
 /// Metis tries each order of many groups: it is asked on so few devices only.
-constexpr int kDevicesForMetis = 12;
+constexpr int kDevicesForMetis = 16;
 
 /// A part of the samples takes at least that part of the time, wherever it can be asked.
 bool partsShrink(const StageOptions& options) {
@@ -77,6 +78,7 @@ class OptimalSearch {
       considerUniformGrid(session_);
       if (isFew) {
         considerPlanner(ethPlanner(), session_.task().options);
+        if (!session_.constraints().any()) considerPlanner(hexiscalePlanner(), {});
         if (!session_.constraints().any() && space_.deviceCount() <= kDevicesForMetis) considerPlanner(metisPlanner(), {});
       }
     }
@@ -209,9 +211,8 @@ Planner optimalPlanner() {
           .deviations =
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
-               "up to 64 devices the plans of uniform and eth are candidates too (up to 12 those of metis), and plans that leave "
-               "types "
-               "or slow nodes idle"},
+               "up to 64 devices the plans of uniform, eth and hexiscale are candidates too (up to 16 those of metis), and plans that "
+               "leave types or slow nodes idle"},
           .plan = optimal::plan};
 }
 
