@@ -21,7 +21,7 @@ struct Arguments {
 
 Result<std::vector<ListedHost>> hostsOf(const Arguments& arguments) {
   std::vector<ListedHost> hosts;
-  if (arguments.local) hosts.push_back({.name = "this-machine", .slots = {}, .ssh = {}});
+  if (arguments.local) hosts.push_back({.name = "this-machine", .slotCount = {}, .ssh = {}});
   if (!arguments.hostfile.empty()) {
     const auto text = readFile(arguments.hostfile);
     if (!text) return text.error();
@@ -68,7 +68,7 @@ int run(const Arguments& arguments) {
   std::vector<FoundHost> found = discover(request, stop.get_token());
   if (arguments.withBusy) {
     for (FoundHost& host : found) {
-      for (FoundHost::Slot& slot : host.slots) slot.isTicked = slot.isTicked || (!slot.type.empty() && slot.device.problem.empty());
+      for (FoundHost::Slot& slot : host.found) slot.isTicked = slot.isTicked || (!slot.type.empty() && slot.device.problem.empty());
     }
   }
   const auto cluster = clusterOf(found);

@@ -34,7 +34,7 @@ class HostReader {
     const bool anyTool = readNvidia() | readRocm() | readAscend();
     if (!anyTool) readWithoutTool();
     describeDevices();
-    host_.nic = nicOf(network_, host_.slots.size());
+    host_.nic = nicOf(network_, host_.found.size());
     if (host_.nic.bandwidth.value > 0) row("network", true, host_.nic.how);
     else row("network", false, "no port says how fast it is", "set nic_bandwidth_gbs of the node by hand; the default of its devices is taken");
   }
@@ -90,16 +90,16 @@ class HostReader {
       row("devices", false, fmt::format("{}: {}", tool, report.problem.empty() ? fmt::format("exit status {}", said->exitStatus) : report.problem),
           fmt::format("run {} there and mend what it says", tool));
     }
-    for (FoundDevice& device : report.devices) host_.slots.push_back({std::move(device), {}, false});
+    for (FoundDevice& device : report.devices) host_.found.push_back({std::move(device), {}, false});
     return true;
   }
 
   bool readNvidia() {
     if (!take("nvidia", "nvidia-smi", parseNvidiaSmi)) return false;
     std::vector<FoundDevice> devices;
-    for (const FoundHost::Slot& slot : host_.slots) devices.push_back(slot.device);
+    for (const FoundHost::Slot& slot : host_.found) devices.push_back(slot.device);
     if (const ProbeAnswer* said = answer("nvidia-processes")) addNvidiaProcesses(said->text, devices);
-    for (std::size_t i = 0; i < devices.size(); ++i) host_.slots[i].device = std::move(devices[i]);
+    for (std::size_t i = 0; i < devices.size(); ++i) host_.found[i].device = std::move(devices[i]);
     if (const ProbeAnswer* said = answer("nvidia-links")) host_.links = nvidiaLinks(said->text);
     return true;
   }
@@ -119,13 +119,13 @@ class HostReader {
       FoundDevice device;
       device.index = core;
       device.product = "cpu";
-      host_.slots.push_back({std::move(device), "cpu", true});
+      host_.found.push_back({std::move(device), "cpu", true});
     }
   }
 
   void describeDevices() {
     std::map<std::string, int> counts;
-    for (FoundHost::Slot& slot : host_.slots) {
+    for (FoundHost::Slot& slot : host_.found) {
       if (slot.type.empty()) slot.type = catalogueNameOf(slot.device.product, slot.device.memory);
       slot.isTicked = !slot.type.empty() && slot.device.problem.empty() && !isBusy(slot.device);
       if (slot.isTicked) ++counts[slot.type];
@@ -212,7 +212,7 @@ Result<Cluster> clusterOf(const std::vector<FoundHost>& hosts) {
   for (const FoundHost& found : hosts) {
     Json devices = Json::array();
     std::set<std::string> types;
-    for (const FoundHost::Slot& slot : found.slots) {
+    for (const FoundHost::Slot& slot : found.found) {
       if (!slot.isTicked) continue;
       Json device = {{"type", slot.type}};
       if (!slot.device.uuid.empty()) device["uuid"] = slot.device.uuid;
@@ -246,7 +246,7 @@ Json toJson(const std::vector<FoundHost>& hosts) {
   for (const FoundHost& found : hosts) {
     Json rows = Json::array(), devices = Json::array();
     for (const DiscoveryRow& row : found.rows) rows.push_back({{"check", row.check}, {"passed", row.passed}, {"detail", row.detail}, {"remedy", row.remedy}});
-    for (const FoundHost::Slot& slot : found.slots) {
+    for (const FoundHost::Slot& slot : found.found) {
       devices.push_back({{"index", slot.device.index}, {"product", slot.device.product}, {"type", slot.type}, {"uuid", slot.device.uuid},
                          {"memory_gib", rounded(gib(slot.device.memory))}, {"used_gib", rounded(gib(slot.device.used))},
                          {"driver", slot.device.driver}, {"capability", slot.device.capability}, {"processes", slot.device.processes},

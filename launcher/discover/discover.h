@@ -34,7 +34,7 @@ struct FoundHost {
     std::string type;
     bool isTicked = false;  // known, without a problem and not busy: in the cluster unless somebody says otherwise
   };
-  std::vector<Slot> slots;
+  std::vector<Slot> found;  // not "slots": Qt takes that word
   std::string links;  // between the GPUs: "NV12", "PHB", ...; empty: unknown
   NodeNic nic;
   std::string architecture, libc;

@@ -62,7 +62,7 @@ Result<ListedHost> hostOfLine(const std::vector<std::string>& words, const std::
   }
   auto host = parseHost(name);
   if (!host) return invalidInput(where, host.error().where + " " + host.error().what, "expected HOST slots=N");
-  host->slots = slots;
+  host->slotCount = slots;
   return host;
 }
 
@@ -96,7 +96,7 @@ Result<void> addAliases(const std::filesystem::path& file, const std::filesystem
       }
       if (key != "host" || words[i].find_first_of("*?!") != std::string::npos || !isUsableName(words[i])) continue;
       if (std::ranges::any_of(hosts, [&](const ListedHost& known) { return known.name == words[i]; })) continue;
-      ListedHost host{.name = words[i], .slots = {}, .ssh = {}};
+      ListedHost host{.name = words[i], .slotCount = {}, .ssh = {}};
       host.ssh.host = words[i];
       hosts.push_back(std::move(host));
     }
@@ -166,7 +166,7 @@ Result<std::vector<ListedHost>> readSshConfig(const std::filesystem::path& file)
 Result<Cluster> clusterOf(const std::vector<ListedHost>& hosts, const std::string& type, int otherwise) {
   Json nodes = Json::array();
   for (const ListedHost& host : hosts) {
-    nodes.push_back({{"name", host.name}, {"devices", {{"type", type}, {"count", host.slots.value_or(otherwise)}}}});
+    nodes.push_back({{"name", host.name}, {"devices", {{"type", type}, {"count", host.slotCount.value_or(otherwise)}}}});
   }
   const Json json = {{"format", kClusterFormat}, {"nodes", nodes}};
   JsonContext context{"the list of hosts", {}};

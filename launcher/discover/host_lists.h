@@ -14,7 +14,7 @@ namespace evenkeel {
 /// A host that a list of others names, and how many devices it is said to have.
 struct ListedHost {
   std::string name;  // as written: a name, a numeric address of either family
-  std::optional<int> slots;
+  std::optional<int> slotCount;
   SshTarget ssh;
   bool operator==(const ListedHost&) const = default;
 };

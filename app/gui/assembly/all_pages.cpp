@@ -6,6 +6,7 @@
 
 #include "app/gui/cluster/cluster_page.h"
 #include "app/gui/compare/compare_page.h"
+#include "app/gui/discover/discover_dialog.h"
 #include "app/gui/model/model_page.h"
 #include "app/gui/plan/plan_page.h"
 #include "app/gui/run/run_page.h"
@@ -58,7 +59,13 @@ void addAllPages(MainWindow& window, const Folders& folders) {
   const QString commands = folders.data + QStringLiteral("/commands");
   auto run = std::make_unique<RunPage>(workspace, folders.programs);
   connectStart(window, *run);
-  window.addPage(Mode::Cluster, std::make_unique<ClusterPage>(workspace));
+  auto cluster = std::make_unique<ClusterPage>(workspace);
+  QObject::connect(cluster.get(), &ClusterPage::findMachinesRequested, cluster.get(), [&workspace, page = cluster.get()] {
+    auto* dialog = new DiscoverDialog(workspace, page);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+  });
+  window.addPage(Mode::Cluster, std::move(cluster));
   window.addPage(Mode::Model, std::make_unique<ModelPage>(workspace));
   window.addPage(Mode::Plan, std::make_unique<PlanPage>(workspace, commands));
   window.addPage(Mode::Compare, std::make_unique<ComparePage>(workspace, commands));

@@ -31,6 +31,8 @@ ClusterActions::ClusterActions(Workspace& workspace, Canvas& canvas, QObject* pa
   linkTool = add(QStringLiteral("linkTool"), tr("Link"), {QKeySequence(Qt::Key_L)},
                  [this] { canvas_.setTool(linkTool->isChecked() ? Canvas::Tool::Link : Canvas::Tool::Select); });
   linkTool->setCheckable(true);
+  findMachines = add(QStringLiteral("findMachines"), tr("Find machines…"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F)}, [this] { emit findMachinesRequested(); });
+  findMachines->setToolTip(tr("Look at hosts over SSH and draw what they have (Ctrl+Shift+F)"));
   duplicate = add(QStringLiteral("duplicateItems"), tr("Duplicate"), {QKeySequence(Qt::CTRL | Qt::Key_D)}, [this] {
     edit(tr("Duplicate"), [this](Project& project) { return gui::duplicate(project, workspace_.selection.items()); });
   });

@@ -21,6 +21,7 @@ class ClusterActions final : public QObject {
   QAction* newMachine = nullptr;
   QAction* newSwitch = nullptr;
   QAction* linkTool = nullptr;
+  QAction* findMachines = nullptr;
   QAction* duplicate = nullptr;
   QAction* remove = nullptr;
   QAction* copy = nullptr;
@@ -34,6 +35,11 @@ class ClusterActions final : public QObject {
   QAction* zoomIn = nullptr;
   QAction* zoomOut = nullptr;
 
+ signals:
+  /// Somebody wants to look for machines instead of drawing them.
+  void findMachinesRequested();
+
+ public:
   /// What newMachine adds.
   void setMachine(DeviceGroup machine);
   [[nodiscard]] const DeviceGroup& machine() const { return machine_; }

@@ -73,7 +73,7 @@ std::string withoutNumber(const std::string& name) {
 }
 
 /// Puts the part in as one block, at the free place nearest to `wished`.
-Result<Items> insert(Project& project, Project part, CanvasPoint wished) {
+Result<Items> insert(Project& project, Project part, CanvasPoint wished, bool keepsCards = false) {
   if (part.cluster.deviceCount() + project.cluster.deviceCount() > kMaxDevices) {
     return invalidInput("cluster", "would have too many devices", fmt::format("the limit is {}", kMaxDevices));
   }
@@ -107,7 +107,7 @@ Result<Items> insert(Project& project, Project part, CanvasPoint wished) {
     take(node.name);
     for (Device& device : node.devices) {
       device.type = types[static_cast<std::size_t>(device.type)];
-      device.uuid.clear();  // one physical card cannot stand in two machines
+      if (!keepsCards) device.uuid.clear();  // one physical card cannot stand in two machines
     }
     cluster.nodes.push_back(std::move(node));
   }
@@ -133,6 +133,22 @@ Result<Items> duplicate(Project& project, const Items& items) {
   CanvasPoint corner{1e300, 1e300};
   for (const auto& [name, at] : part.layout) corner = {std::min(corner.x, at.x), std::min(corner.y, at.y)};
   return insert(project, std::move(part), {corner.x + kGrid, corner.y + kGrid});
+}
+
+Result<Items> addCluster(Project& project, Cluster cluster) {
+  std::set<std::string> known;
+  for (const Node& node : project.cluster.nodes) {
+    for (const Device& device : node.devices) known.insert(device.uuid);
+  }
+  for (const Node& node : cluster.nodes) {
+    for (const Device& device : node.devices) {
+      if (!device.uuid.empty() && known.contains(device.uuid))
+        return invalidInput(node.name, fmt::format("has cards that stand in the cluster already ({})", device.uuid), "remove that machine first, or untick them");
+    }
+  }
+  Project part;
+  part.cluster = std::move(cluster);
+  return insert(project, std::move(part), {0, 0}, true);
 }
 
 std::string copyText(const Project& project, const Items& items) {

@@ -57,6 +57,9 @@ void changeMachines(Project& project, const Items& items, const std::function<vo
 void changeLinks(Project& project, const Items& items, const std::function<void(Link&)>& change);
 void changeSwitches(Project& project, const Items& items, const std::function<void(Switch&)>& change);
 
+/// Puts a whole cluster in, cards with their uuids; a card that stands there already is an error, and nothing is changed.
+[[nodiscard]] Result<Items> addCluster(Project& project, Cluster cluster);
+
 /// The things as text for the clipboard.
 [[nodiscard]] std::string copyText(const Project& project, const Items& items);
 /// What copyText() gave, or a shorthand such as 2x8:A100-80-SXM. Gives the new machines and switches.

@@ -74,6 +74,7 @@ ClusterPage::ClusterPage(Workspace& workspace, QWidget* parent)
     menu.exec(canvas_->viewport()->mapToGlobal(at));
   });
   connect(&workspace_.document, &ProjectDocument::changed, this, &ClusterPage::refresh);
+  connect(actions_, &ClusterActions::findMachinesRequested, this, &ClusterPage::findMachinesRequested);
   refresh();
 }
 
@@ -112,7 +113,7 @@ QWidget* ClusterPage::makeToolBar() {
   bar->setObjectName(QStringLiteral("clusterToolBar"));
   bar->setIconSize({18, 18});
   bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  bar->addActions({actions_->newMachine, actions_->newSwitch, actions_->linkTool});
+  bar->addActions({actions_->newMachine, actions_->newSwitch, actions_->linkTool, actions_->findMachines});
   bar->addSeparator();
   bar->addActions({actions_->duplicate, actions_->remove, actions_->arrange});
   auto* space = new QWidget;
@@ -141,6 +142,7 @@ QWidget* ClusterPage::makeDrawing() {
                               actions_->newMachine->trigger();
                               canvas_->setFocus();
                             }},
+                           {tr("Find machines…"), [this] { actions_->findMachines->trigger(); }},
                            {tr("Start from the demo"), [this] {
                               actions_->insertText(QString::fromLatin1(kDemo), canvas_->insertionPoint());
                               workspace_.selection.clear();

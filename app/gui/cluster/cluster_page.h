@@ -23,6 +23,10 @@ class ClusterPage final : public Page {
   [[nodiscard]] QWidget* inspector() override;
   [[nodiscard]] Canvas& canvas() { return *canvas_; }
 
+ signals:
+  /// Somebody wants to look for machines instead of drawing them.
+  void findMachinesRequested();
+
  protected:
   void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;

@@ -43,9 +43,9 @@ const DiscoveryRow* rowOf(const FoundHost& host, const std::string& check, bool 
 TEST(ReadAnswers, FindsDevicesNetworkAndSystemAndLeavesTheWelcomeAside) {
   const FoundHost host = readAnswers(hostNamed("gpu-1"), answersOf(kNow, answer("nvidia", kTwoCards) + answer("network", "nic eth0 up 25000")), kNow);
   EXPECT_TRUE(host.reached);
-  ASSERT_EQ(host.slots.size(), 2U);
-  EXPECT_EQ(host.slots[0].type, "A100-80-SXM");
-  EXPECT_TRUE(host.slots[0].isTicked);
+  ASSERT_EQ(host.found.size(), 2U);
+  EXPECT_EQ(host.found[0].type, "A100-80-SXM");
+  EXPECT_TRUE(host.found[0].isTicked);
   EXPECT_EQ(gbs(host.nic.bandwidth), 3.125);
   EXPECT_EQ(gib(host.memory), 8);
   ASSERT_NE(rowOf(host, "devices", true), nullptr);
@@ -58,7 +58,7 @@ TEST(ReadAnswers, LeavesBusyBrokenAndUnknownDevicesUntickedAndSaysWhy) {
                             "1, GPU-b, NVIDIA A100-SXM4-80GB, 81920, 60000, Disabled\n2, GPU-c, NVIDIA A100-SXM4-80GB, 81920, 1, Enabled\n3, GPU-d, NVIDIA Z9, 81920, 1, Disabled\n";
   const FoundHost host = readAnswers(hostNamed("gpu-1"), answersOf(kNow, answer("nvidia", cards) + answer("nvidia-processes", "GPU-b, 4711")), kNow);
   std::vector<bool> ticked;
-  for (const auto& slot : host.slots) ticked.push_back(slot.isTicked);
+  for (const auto& slot : host.found) ticked.push_back(slot.isTicked);
   EXPECT_THAT(ticked, ElementsAre(true, false, false, false));
   std::string all;
   for (const DiscoveryRow& row : host.rows) all += row.detail + "\n";
@@ -75,7 +75,7 @@ TEST(ReadAnswers, NamesAMissingToolAndABrokenOne) {
   const FoundHost missing = readAnswers(hostNamed("a"), answersOf(kNow, answer("pci", "0x10de 0x030200")), kNow);
   ASSERT_NE(rowOf(missing, "devices", false), nullptr);
   EXPECT_THAT(rowOf(missing, "devices", false)->detail, HasSubstr("there is a card, but no nvidia-smi"));
-  EXPECT_TRUE(missing.slots.empty()) << "its processor is not what was looked for";
+  EXPECT_TRUE(missing.found.empty()) << "its processor is not what was looked for";
   const FoundHost broken = readAnswers(hostNamed("a"), answersOf(kNow, answer("nvidia", "NVIDIA-SMI has failed", 9)), kNow);
   ASSERT_NE(rowOf(broken, "devices", false), nullptr);
   EXPECT_THAT(rowOf(broken, "devices", false)->detail, HasSubstr("nvidia-smi: NVIDIA-SMI has failed"));
@@ -83,8 +83,8 @@ TEST(ReadAnswers, NamesAMissingToolAndABrokenOne) {
 
 TEST(ReadAnswers, OfAMachineWithoutCardsAreItsCores) {
   const FoundHost host = readAnswers(hostNamed("a"), answersOf(kNow, ""), kNow);
-  ASSERT_EQ(host.slots.size(), 2U);
-  EXPECT_EQ(host.slots[0].type, "cpu");
+  ASSERT_EQ(host.found.size(), 2U);
+  EXPECT_EQ(host.found[0].type, "cpu");
 }
 
 TEST(ReadAnswers, SayWhenClocksOrDisksWillNotDo) {
@@ -112,7 +112,7 @@ TEST(ReadAnswers, EndForEveryMutation) {
 // The script itself, on this machine: one command that changes nothing.
 TEST(Discover, LooksAtThisMachineWithTheRealScript) {
   DiscoveryRequest request;
-  request.hosts = {{.name = "here", .slots = {}, .ssh = {}}};
+  request.hosts = {{.name = "here", .slotCount = {}, .ssh = {}}};
   request.connect = [](const SshTarget&, const std::string& name, std::chrono::milliseconds, const std::stop_token&) -> Result<std::unique_ptr<Host>> {
     return std::unique_ptr<Host>(std::make_unique<LocalHost>(name));
   };

@@ -176,7 +176,7 @@ TEST(Hostfile, ReadsTheWaysOfAllLaunchers) {
     }
     ASSERT_TRUE(hosts) << text << ": " << hosts.error().text();
     std::string names;
-    for (const ListedHost& host : *hosts) names += fmt::format("{}{}:{}", names.empty() ? "" : " ", host.name, host.slots ? std::to_string(*host.slots) : "-");
+    for (const ListedHost& host : *hosts) names += fmt::format("{}{}:{}", names.empty() ? "" : " ", host.name, host.slotCount ? std::to_string(*host.slotCount) : "-");
     EXPECT_EQ(names, expected) << text;
   }
 }
