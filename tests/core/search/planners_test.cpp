@@ -37,7 +37,7 @@ TEST(Planners, AreFoundByNameAndListedInTheError) {
   const auto unknown = plannerNamed("magic");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Error::Code::InvalidInput);
-  EXPECT_THAT(unknown.error().remedy, HasSubstr("eth, optimal, metis, hexiscale, uniform, best-type"));
+  EXPECT_THAT(unknown.error().remedy, HasSubstr("optimal, eth, metis, hexiscale, uniform, best-type"));
 }
 
 /// Metis tries each of its many plans alone, in one thread: two nodes say as much of it.

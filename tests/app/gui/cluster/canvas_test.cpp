@@ -176,7 +176,7 @@ TEST_F(ClusterPageTest, AnEmptyDrawingOffersTheNextStep) {
   auto* empty = page_.findChild<QWidget*>(QStringLiteral("emptyCluster"));
   EXPECT_TRUE(empty->isVisible());
   const auto buttons = empty->findChildren<QPushButton*>();
-  ASSERT_EQ(buttons.size(), 2);
+  ASSERT_EQ(buttons.size(), 3);
   buttons.back()->click();
   EXPECT_EQ(cluster().deviceCount(), 4);
   EXPECT_FALSE(empty->isVisible());

@@ -68,7 +68,7 @@ TEST_F(PlanPageTest, ASearchEndsWithAPlanInTheProjectThatUndoTakesBack) {
       ended(&workspace_, &Workspace::jobEnded);
   ASSERT_TRUE(search());
   ASSERT_EQ(document_.project().plans.size(), 1U);
-  EXPECT_TRUE(QString::fromStdString(document_.project().plans[0].name).startsWith(QStringLiteral("eth, ")));
+  EXPECT_TRUE(QString::fromStdString(document_.project().plans[0].name).startsWith(QStringLiteral("optimal, ")));
   EXPECT_TRUE(commands[0][0].toString().startsWith(
       QStringLiteral("evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt")));
   EXPECT_EQ(started.count(), 1);
@@ -152,7 +152,7 @@ TEST_F(PlanPageTest, ControlCCopiesTheTable) {
   table->setFocus();
   QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
   const QString text = QGuiApplication::clipboard()->text();
-  EXPECT_TRUE(text.contains(QStringLiteral("Pipeline 0\t"))) << text.toStdString();
+  EXPECT_TRUE(text.contains(QStringLiteral("Pipelines 0 to 1, each\t"))) << text.toStdString();
 }
 
 TEST_F(PlanPageTest, TheTimelineIsMadeWhenItIsLookedAt) {
@@ -170,7 +170,7 @@ TEST_F(PlanPageTest, AReplayIsShownLikeASearch) {
   ASSERT_TRUE(search());
   const QString finder = child<QLabel>("searchFinder")->text(), headline = child<QLabel>("planHeadline")->text();
   SearchSession live;
-  live.start(demoRequest("eth"));
+  live.start(demoRequest("optimal"));
   ASSERT_TRUE(QTest::qWaitFor([&] { return live.result().has_value(); }, kPatience));
   const QString file = folder_.filePath(QStringLiteral("events.jsonl"));
   ASSERT_TRUE(writeFileAtomically(file.toStdString(), eventsOf(live.snapshot())));

@@ -134,7 +134,7 @@ TEST(SearchCommand, NamesWhatHasANameAndWritesWhatHasNone) {
   EXPECT_EQ(searchCommand(request, folder.path()).toStdString(),
             "evenkeel-cli plan --cluster 1x2:cpu@0.5,1x2:cpu@0.25 --model tiny-gpt --global-batch 13 --sequence-length 128 "
             "--precision fp32 "
-            "--zero 0 --gradient-sync block --attention unfused --planner eth --time-limit 30 --out plan.json");
+            "--zero 1 --gradient-sync block --attention unfused --planner eth --time-limit 30 --out plan.json");
   request.problem.cluster.nodes[0].name = "upstairs";
   const QString command = searchCommand(request, folder.path());
   const QString file = command.section(QLatin1Char(' '), 3, 3);
