@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <regex>
 
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
@@ -43,6 +45,15 @@ Result<Plan> planWithout(const Plan& plan, const std::string& node, const std::s
   return found;
 }
 
+/// The node to go on without. A rank that hears nothing names the silent one, which cannot speak for itself: "rank 2 (n1/1): did not answer".
+std::string nodeToBlame(const Plan& plan, const JobFailure& failure) {
+  static const std::regex silent(R"(rank \d+ \(([^()]+)/\d+\))");
+  std::smatch named;
+  if (!std::regex_search(failure.reason, named, silent)) return failure.node;
+  const bool isKnown = std::ranges::find(plan.cluster.nodes, named[1].str(), &Node::name) != plan.cluster.nodes.end();
+  return isKnown ? named[1].str() : failure.node;
+}
+
 }  // namespace
 
 std::optional<OnFailure> onFailureNamed(const std::string& word) {
@@ -57,17 +68,22 @@ Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const Launc
   if (wish == OnFailure::Stop || status.state != JobState::Failed) return std::optional<LaunchRequest>();
   const auto checkpoint = launcher.lastCheckpointOf(status.run);
   if (!checkpoint) return checkpoint.error();
-  if (checkpoint->empty() || *checkpoint == failed.resume) return std::optional<LaunchRequest>();
   note("run {} failed{}\n", status.run, status.failed ? fmt::format(" on {}: {}", status.failed->node, status.failed->reason) : "");
+  if (checkpoint->empty()) {
+    return evenkeel::failed("--on-failure", "the run wrote no checkpoint before it failed, so that the next attempt would come no further",
+                            failed.resume.empty() ? "save more often (--checkpoint-every)" : "save more often, or go on by hand with --resume " + failed.resume);
+  }
   LaunchRequest next = failed;
-  next.resume = *checkpoint;
+  // The folder of all: where the newest is damaged, the one before it is taken.
+  next.resume = std::filesystem::path(*checkpoint).parent_path().string();
   if (wish == OnFailure::Replan && status.failed && !status.failed->node.empty()) {
-    auto plan = planWithout(failed.plan, status.failed->node, stop);
+    const std::string node = nodeToBlame(failed.plan, *status.failed);
+    auto plan = planWithout(failed.plan, node, stop);
     if (!plan) return std::move(plan).error();
     next.plan = *std::move(plan);
-    note("planned again without {}: {}\n{}", status.failed->node, headline(next.plan), describePlan(next.plan));
+    note("planned again without {}: {}\n{}", node, headline(next.plan), describePlan(next.plan));
   }
-  note("going on from {}\n", *checkpoint);
+  note("going on from the newest checkpoint in {}\n", next.resume);
   return std::optional(std::move(next));
 }
 

@@ -107,6 +107,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   std::error_code unknown;
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
     return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
+  if (arguments.onFailure != "stop" && arguments.detach)
+    return invalidInput("--on-failure " + arguments.onFailure, "needs somebody who follows the run", "leave out --detach");
   if (arguments.onFailure != "stop" && request.run.checkpoint.every == 0)
     return invalidInput("--on-failure " + arguments.onFailure, "has nothing to go on from", "add --checkpoint-every N");
   request.programs = programFolder();

@@ -42,6 +42,10 @@ Result<Goal> goalFrom(const Arguments& arguments, const Training& training) {
     if (*value && (**value < 1 || **value > std::int64_t{1} << 60)) return invalidInput(option, fmt::format("is {}", **value), "expected a whole number above 0");
   }
   if (arguments.steps && arguments.tokens) return invalidInput("--tokens", "is given beside --steps", "one of them is enough");
+  const bool wantsDeadline = goal.objective == Objective::Deadline;
+  if (wantsDeadline && !(arguments.deadlineHours > 0 && arguments.deadlineHours < 1e9))
+    return invalidInput("--deadline-hours", fmt::format("is {}", arguments.deadlineHours), "expected a number of hours above 0");
+  if (!wantsDeadline && arguments.deadlineHours != 0) return invalidInput("--deadline-hours", "is given without --objective deadline", "add --objective deadline");
   goal.steps = arguments.steps ? *arguments.steps : arguments.tokens ? stepsFor(*arguments.tokens, training) : 0;
   goal.deadline = Seconds{3600 * arguments.deadlineHours};
   return goal;

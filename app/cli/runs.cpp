@@ -80,6 +80,7 @@ int logs(Launcher& launcher, const Arguments& arguments) {
     if (!text) return report(text.error());
     if (!arguments.rank) fmt::print("--- rank {}\n", rank);
     fmt::print("{}", *text);
+    if (text->empty()) note("rank {} has written nothing\n", rank);
   }
   return kOk;
 }

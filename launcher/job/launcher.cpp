@@ -240,7 +240,8 @@ Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) 
                                         : "\"${XDG_CACHE_HOME:-$HOME/.cache}\"/evenkeel/" + bundle->directory;
     std::vector<std::string> ssh;
     if (!isHere) {
-      ssh = {"ssh", "-p", std::to_string(target.port)};
+      ssh = {"ssh"};
+      if (target.port != SshTarget{}.port) ssh.insert(ssh.end(), {"-p", std::to_string(target.port)});  // else as ~/.ssh/config says
       if (!target.identity.empty()) ssh.insert(ssh.end(), {"-i", target.identity});
       if (!target.knownHosts.empty()) ssh.insert(ssh.end(), {"-o", "UserKnownHostsFile=" + target.knownHosts});
       ssh.push_back(target.user.empty() ? target.host : target.user + "@" + target.host);

@@ -140,7 +140,7 @@ class CheckpointWriter::Work {
     if (written) written = putInPlace(part, place);
     std::error_code ignored;
     if (!written) fs::remove_all(part, ignored);
-    else removeOld();
+    else removeOlderThan(place);
     const std::lock_guard lock(mutex_);
     if (written) result_.emplace(place);
     else result_.emplace(written.error());
@@ -196,11 +196,13 @@ class CheckpointWriter::Work {
     return {};
   }
 
-  void removeOld() const {
+  /// Of this checkpoint and those before it the newest stay. What is of a later step is another run's, or was given up by going back.
+  void removeOlderThan(const fs::path& place) const {
     std::error_code ignored;
-    const std::vector<fs::path> all = checkpointsIn(directory_);
-    for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
-      if (fs::exists(all[i] / "checkpoint.json", ignored)) fs::remove_all(all[i], ignored);
+    int kept = 0;
+    for (const fs::path& folder : checkpointsIn(directory_)) {
+      if (folder.filename().string() > place.filename().string() || ++kept <= keep_) continue;
+      if (fs::exists(folder / "checkpoint.json", ignored)) fs::remove_all(folder, ignored);
     }
   }
 

@@ -3,7 +3,10 @@
 
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <numeric>
 
 namespace evenkeel {
@@ -13,8 +16,29 @@ Checkpointing::Checkpointing(const Job& job, const BlockMap& map, Parameters& pa
 
 Result<std::int64_t> Checkpointing::begin() {
   if (job_.run.checkpoint.every == 0 && job_.resume.empty()) return 0;
+  if (isRoot() && job_.run.checkpoint.every > 0) {
+    if (auto checked = checkDirectory(); !checked) return checked.error();
+  }
   if (auto connected = exchange_.connect(); !connected) return connected.error();
   return job_.resume.empty() ? Result<std::int64_t>(0) : resume();
+}
+
+std::filesystem::path Checkpointing::directory() const {
+  return job_.run.checkpoint.directory.empty() ? job_.folder / "checkpoints" : std::filesystem::path(job_.run.checkpoint.directory);
+}
+
+Result<void> Checkpointing::checkDirectory() const {
+  const std::filesystem::path place = directory();
+  std::error_code failure;
+  std::filesystem::create_directories(place, failure);
+  if (failure) return invalidInput("checkpoint directory " + place.string(), "cannot be made: " + failure.message(), "name another one");
+  if (::access(place.c_str(), W_OK | X_OK) != 0)
+    return invalidInput("checkpoint directory " + place.string(), std::string("cannot be written: ") + std::strerror(errno), "name another one");
+  const std::filesystem::path from = std::filesystem::weakly_canonical(job_.resume, failure), into = std::filesystem::weakly_canonical(place, failure);
+  const bool goesOn = !job_.resume.empty() && (from == into || from.parent_path() == into);
+  if (!goesOn && !checkpointsIn(place).empty())
+    return invalidInput("checkpoint directory " + place.string(), "holds checkpoints of another run", "go on from them (--resume), or name another directory");
+  return {};
 }
 
 Result<std::int64_t> Checkpointing::resume() {
@@ -74,7 +98,7 @@ Result<void> Checkpointing::afterStep(std::int64_t finished) {
   if (writer_) tell(writer_->wait());
   if (isRoot()) {
     writing_ = finished;
-    writer_.emplace(wish.directory.empty() ? job_.folder / "checkpoints" : std::filesystem::path(wish.directory), wish.keep, factsAt(finished), map_.tensors);
+    writer_.emplace(directory(), wish.keep, factsAt(finished), map_.tensors);
   }
   return exchange_.gather([&](std::vector<float> values) { writer_->put(std::move(values)); });
 }

@@ -31,6 +31,9 @@ class Checkpointing {
   [[nodiscard]] bool isRoot() const { return comm_.rank() == 0; }
   [[nodiscard]] CheckpointFacts factsAt(std::int64_t step) const;
   Result<std::int64_t> resume();
+  [[nodiscard]] std::filesystem::path directory() const;
+  /// Whether checkpoints can be written there, and would not mix with those of a run that this one does not continue.
+  [[nodiscard]] Result<void> checkDirectory() const;
   void warnOfDifferences(const CheckpointFacts& saved);
   void tell(const Result<std::filesystem::path>& written);
 

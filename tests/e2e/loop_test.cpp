@@ -152,6 +152,19 @@ TEST_F(Loop, AfterAKilledWorkerTheRestIsPlannedAgainAndGoesOn) {
   EXPECT_THAT(workers(), ::testing::IsEmpty());
 }
 
+// A rank that is frozen cannot speak: the one that hears nothing names it, and it is its node that is left out.
+TEST_F(Loop, AfterAFrozenWorkerItsNodeIsLeftOut) {
+  if (!isFullRun()) GTEST_SKIP() << "takes the deadline of a silent peer, a minute: EVENKEEL_FULL=1";
+  plan("1x1:cpu@0.5,1x2:cpu@0.5", "8");
+  Program follower(cli_.command(launch("40", {"--checkpoint-every", "4", "--on-failure", "replan"})), cli_.variables(), cli_.folder().path());
+  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("checkpoint of step 4") != std::string::npos; })) << follower.soFar().err;
+  if (const auto victim = workerOfRank(cli_.folder().path().string(), 2)) ::kill(*victim, SIGSTOP);
+  const ProgramResult result = follower.finish(std::chrono::seconds(180));
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("planned again without cpu-1"));
+  EXPECT_THAT(workers(), ::testing::IsEmpty());
+}
+
 TEST_F(Loop, ACheckpointIsResumedUnderAnotherPlan) {
   plan("1x2:cpu@0.5,1x1:cpu@0.5", "8");
   const std::string saved = (cli_.folder().path() / "saved").string();

@@ -80,6 +80,15 @@ TEST(Checkpoint, KeepsTheNewestAndNothingElseOfItsKind) {
 }
 
 // Full disks, kills and bad memory: a damaged checkpoint is named, and the one before it is taken.
+TEST(Checkpoint, DoesNotGiveWayToOnesOfLaterStepsThatAreNotItsOwn) {
+  const TemporaryDirectory folder;
+  for (const std::int64_t step : {500, 600}) ASSERT_TRUE(save(folder.path(), step, 2));
+  for (const std::int64_t step : {100, 200, 300}) ASSERT_TRUE(save(folder.path(), step, 2));
+  std::vector<std::string> names;
+  for (const fs::path& path : checkpointsIn(folder.path())) names.push_back(path.filename());
+  EXPECT_THAT(names, ElementsAre("step-0000000600", "step-0000000500", "step-0000000300", "step-0000000200"));
+}
+
 TEST(Checkpoint, ThatIsDamagedIsPassedOverForTheOneBeforeIt) {
   const TemporaryDirectory folder;
   ASSERT_TRUE(save(folder.path(), 100));

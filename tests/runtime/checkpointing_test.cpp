@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "tests/runtime/random_plans.h"
 #include "tests/runtime/thread_world.h"
@@ -88,16 +91,34 @@ TEST(Resume, SaysWhatIsNotAsItWas) {
   Plan other = plan;
   other.model.tiedEmbeddings = !other.model.tiedEmbeddings;
   EXPECT_THAT(trainInThreads(other, run, text(), folder.path().string()).errors[0], HasSubstr("is of another model"));
+  run.checkpoint.every = 0;
   EXPECT_THAT(trainInThreads(plan, run, text(), "/nonexistent").errors[0], HasSubstr("/nonexistent"));
 }
 
-// A full disk costs a checkpoint, not the run.
+// A full disk costs a checkpoint, not the run. A file size limit stands in for it.
 TEST(Checkpointing, ThatFailsWarnsAndTrainsOn) {
-  auto run = runWith("/proc/evenkeel");
-  const WorldOutcome outcome = trainInThreads(planOfOneDevice(randomPlan(1, randomModel(1), kBatch)), run, text());
+  const TemporaryDirectory folder;
+  const Plan plan = planOfOneDevice(randomPlan(1, randomModel(1), kBatch));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 40'000, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const WorldOutcome outcome = trainInThreads(plan, runWith(folder.path()), text());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
   EXPECT_THAT(outcome.errors, Each(""));
   EXPECT_EQ(outcome.ofSteps(0, "loss").size(), static_cast<std::size_t>(kSteps));
   EXPECT_THAT(outcome.warnings, ::testing::Contains(HasSubstr("the checkpoint of step 3 was not written")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing half-written is left";
+}
+
+TEST(Checkpointing, IsRefusedAtTheStartWhereItCouldNotBeDoneOrWouldMixRuns) {
+  const Plan plan = planOfOneDevice(randomPlan(1, randomModel(1), kBatch));
+  EXPECT_THAT(trainInThreads(plan, runWith("/proc/evenkeel"), text()).errors[0], HasSubstr("checkpoint directory /proc/evenkeel"));
+  const TemporaryDirectory folder;
+  ASSERT_THAT(trainInThreads(plan, runWith(folder.path()), text()).errors, Each(""));
+  EXPECT_THAT(trainInThreads(plan, runWith(folder.path()), text()).errors[0], HasSubstr("holds checkpoints of another run"));
 }
 
 }  // namespace

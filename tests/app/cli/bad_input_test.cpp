@@ -143,6 +143,7 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "resume"}, 2, "add --checkpoint-every"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--checkpoint-every", "-1"}, 2, "/checkpoint/every"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "replan"}, 2, "add --checkpoint-every"},
+    {{"launch", plan, "--local", "--data", text, "--steps", "9", "--on-failure", "resume", "--checkpoint-every", "3", "--detach"}, 2, "leave out --detach"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "panic"}, 2, "expected stop, resume or replan"},
     {{"launch", plan, "--local", "--data", text, "--steps", "1", "--learning-rate", "-1"}, 2, "/learning_rate/peak"},
   });
