@@ -31,6 +31,8 @@ constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 constexpr int kFewDevices = 64;
 /// Metis tries each order of many groups: it is asked on so few devices only.
 constexpr int kDevicesForMetis = 16;
+/// eth is asked again for each list of idle devices on so few devices only: a search of seconds would become one of a quarter minute.
+constexpr int kDevicesForEthAgain = 24;
 
 /// A part of the samples takes at least that part of the time, wherever it can be asked.
 bool partsShrink(const StageOptions& options) {
@@ -164,6 +166,7 @@ class OptimalSearch {
       columns.improve(Aim::ClosedForm, kClosedFormRounds);
       columns.improve(Aim::Reported, kReportedRounds);
       if (!session_.incumbent().empty()) maker_.noteClosedForm(session_.incumbent());
+      if (space_.deviceCount() > kDevicesForEthAgain) continue;
       PlannerOptions options = session_.task().options;
       std::string& names = options["exclude"];
       for (const DeviceId device : idle) names += (names.empty() ? "" : ",") + session_.problem().cluster.nameOf(device);
