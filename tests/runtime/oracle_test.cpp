@@ -34,7 +34,7 @@ Model nano(bool tied) {
   return model;
 }
 
-constexpr std::size_t kSteps = 20;
+const std::size_t kSteps = static_cast<std::size_t>(sweep(12, 20));
 
 struct Case {
   std::string name;
@@ -101,7 +101,7 @@ struct Curve {
 /// The curve of a case, the same on all ranks, of a run that must succeed.
 Curve newCurveOf(const Plan& plan) {
   EXPECT_TRUE(shapeViolations(plan).empty());
-  WorkerRun run({.plan = plan, .steps = kSteps});
+  WorkerRun run({.plan = plan, .steps = static_cast<std::int64_t>(kSteps)});
   run.start();
   const std::vector<RankOutcome> outcomes = run.finish();
   const Curve curve{outcomes[0].ofSteps("loss"), outcomes[0].ofSteps("grad_norm")};
