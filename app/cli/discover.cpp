@@ -8,7 +8,6 @@
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/table.h"
-#include "launcher/discover/node_list.h"
 #include "launcher/job/layout.h"
 
 namespace evenkeel::cli {
@@ -30,13 +29,9 @@ Result<std::vector<ListedHost>> hostsOf(const Arguments& arguments) {
     hosts.insert(hosts.end(), listed->begin(), listed->end());
   }
   if (!arguments.hosts.empty()) {
-    const auto names = expandNodeList(arguments.hosts);
-    if (!names) return invalidInput("--hosts", names.error().where + ": " + names.error().what, names.error().remedy);
-    for (const std::string& name : *names) {
-      auto host = parseHost(name);
-      if (!host) return invalidInput("--hosts", host.error().where + " " + host.error().what, host.error().remedy);
-      hosts.push_back(*std::move(host));
-    }
+    auto named = parseHosts(arguments.hosts);
+    if (!named) return invalidInput("--hosts", named.error().where + ": " + named.error().what, named.error().remedy);
+    hosts.insert(hosts.end(), named->begin(), named->end());
   }
   for (ListedHost& host : hosts) {
     if (host.ssh.host.empty()) continue;

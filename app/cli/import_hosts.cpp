@@ -5,7 +5,6 @@
 
 #include "core/cluster/catalogue.h"
 #include "launcher/discover/host_lists.h"
-#include "launcher/discover/node_list.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -21,15 +20,7 @@ Result<std::vector<ListedHost>> hostsOf(const HostListArguments& arguments) {
   }
   if (arguments.kind == "hostfile") return parseHostfile(text, arguments.path);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  const auto names = expandNodeList(text);
-  if (!names) return names.error();
-  std::vector<ListedHost> hosts;
-  for (const std::string& name : *names) {
-    auto host = parseHost(name);
-    if (!host) return std::move(host).error();
-    hosts.push_back(*std::move(host));
-  }
-  return hosts;
+  return parseHosts(text);
 }
 
 }  // namespace

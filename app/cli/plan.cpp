@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
+#include <functional>
 #include <stop_token>
 
 #include "app/cli/command.h"
@@ -125,36 +126,31 @@ Result<Json> replayHexiscale(const Arguments& arguments) {
   return hexiscale::documentOf(*given, *iterations);
 }
 
-int runHexiscaleCase(const Arguments& arguments) {
-  const auto document = replayHexiscale(arguments);
+/// Writes what a replay gave; for people, with the lines that `print` makes of it.
+int giveReplay(const Arguments& arguments, const Result<Json>& document, const std::function<void(const Json& original)>& print) {
   if (!document) return report(document.error());
   if (!arguments.out.empty()) {
     if (auto written = writeFileAtomically(arguments.out, prettyText(*document)); !written) return report(written.error());
   }
-  if (arguments.asJson) {
-    printJson(*document);
-    return kOk;
-  }
-  for (const Json& one : document->at("search").at("original").at("iterations")) {
-    fmt::print("{:10.1f} tokens/s ", one.at("throughput").get<double>());
-    for (const Json& pipeline : one.at("pipelines")) fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
-    fmt::print("\n");
-  }
+  if (arguments.asJson) printJson(*document);
+  else print(document->at("search").at("original"));
   return kOk;
 }
 
+int runHexiscaleCase(const Arguments& arguments) {
+  return giveReplay(arguments, replayHexiscale(arguments), [](const Json& original) {
+    for (const Json& one : original.at("iterations")) {
+      fmt::print("{:10.1f} tokens/s ", one.at("throughput").get<double>());
+      for (const Json& pipeline : one.at("pipelines")) fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
+      fmt::print("\n");
+    }
+  });
+}
+
 int runMetisCase(const Arguments& arguments) {
-  const auto document = replayMetis(arguments);
-  if (!document) return report(document.error());
-  if (!arguments.out.empty()) {
-    if (auto written = writeFileAtomically(arguments.out, prettyText(*document)); !written) return report(written.error());
-  }
-  if (arguments.asJson) {
-    printJson(*document);
-    return kOk;
-  }
-  for (const Json& line : document->at("search").at("original").at("ranked")) fmt::print("{}\n", line.get<std::string>());
-  return kOk;
+  return giveReplay(arguments, replayMetis(arguments), [](const Json& original) {
+    for (const Json& line : original.at("ranked")) fmt::print("{}\n", line.get<std::string>());
+  });
 }
 
 /// Sentences about the plan, each from evaluating it changed; empty where it was not asked for.

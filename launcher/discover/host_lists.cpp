@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/base/words.h"
+#include "launcher/discover/node_list.h"
 
 namespace evenkeel {
 namespace {
@@ -134,6 +135,18 @@ Result<ListedHost> parseHost(std::string_view text) {
   if (!isUsableName(rest)) return invalidInput(where, "is no name or address of a host", "expected [USER@]HOST[:PORT]");
   host.name = host.ssh.host = rest;
   return host;
+}
+
+Result<std::vector<ListedHost>> parseHosts(std::string_view list) {
+  const auto names = expandNodeList(list);
+  if (!names) return names.error();
+  std::vector<ListedHost> hosts;
+  for (const std::string& name : *names) {
+    auto host = parseHost(name);
+    if (!host) return std::move(host).error();
+    hosts.push_back(*std::move(host));
+  }
+  return hosts;
 }
 
 Result<std::vector<ListedHost>> parseHostfile(std::string_view text, const std::string& source) {

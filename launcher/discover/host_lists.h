@@ -22,6 +22,9 @@ struct ListedHost {
 /// "[user@]host[:port]", "[v6]:port"; numeric addresses of both families pass through untouched. Errors name the text.
 [[nodiscard]] Result<ListedHost> parseHost(std::string_view text);
 
+/// A node list (node_list.h) of such hosts: "gpu[01-08],me@other:2222".
+[[nodiscard]] Result<std::vector<ListedHost>> parseHosts(std::string_view list);
+
 /// A hostfile as DeepSpeed, Open MPI, MPICH and Intel MPI read them, one host a line: "worker-1 slots=4 max_slots=8",
 /// "worker-1:4", "worker-1"; # begins a comment. Hosts that stand twice are an error that names both lines, and so is a line that is
 /// no host, a template left as it was ("{line}", DeepSpeed #3669) included. `source` is for messages.

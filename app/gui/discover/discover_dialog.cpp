@@ -15,7 +15,6 @@
 
 #include "app/gui/cluster/cluster_edits.h"
 #include "app/gui/run/login_dialog.h"
-#include "launcher/discover/node_list.h"
 #include "launcher/job/job.h"
 
 namespace evenkeel::gui {
@@ -30,13 +29,9 @@ Result<std::vector<ListedHost>> hostsIn(const QString& words, bool isLocal) {
   std::vector<ListedHost> hosts;
   if (isLocal) hosts.push_back({.name = "this-machine", .slotCount = {}, .ssh = {}});
   if (words.trimmed().isEmpty()) return hosts;
-  const auto names = expandNodeList(words.trimmed().toStdString());
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
-    auto host = parseHost(name);
-    if (!host) return std::move(host).error();
-    hosts.push_back(*std::move(host));
-  }
+  auto named = parseHosts(words.trimmed().toStdString());
+  if (!named) return named;
+  hosts.insert(hosts.end(), named->begin(), named->end());
   return hosts;
 }
 

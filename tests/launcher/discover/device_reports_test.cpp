@@ -123,10 +123,15 @@ TEST(DeviceReports, EndForEveryMutation) {
       else text[at] = static_cast<char>(random() % 256);
       if (text.empty()) text = "x";
     }
-    (void)parseNvidiaSmi(text);
-    (void)parseRocmSmi(text);
-    (void)parseNpuSmi(text);
-    (void)nvidiaLinks(text);
+    for (const DeviceReport& report : {parseNvidiaSmi(text), parseRocmSmi(text), parseNpuSmi(text)}) {
+      for (const FoundDevice& device : report.devices) {
+        EXPECT_GE(device.index, 0) << text;
+        EXPECT_GE(device.memory.value, 0) << text;
+        EXPECT_GE(device.used.value, 0) << text;
+      }
+    }
+    const std::string links = nvidiaLinks(text);
+    EXPECT_LT(links.size(), 16U) << text;
   }
 }
 
