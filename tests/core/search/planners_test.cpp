@@ -70,7 +70,7 @@ TEST_P(EachPlanner, PlansATableOfLayers) {
     EXPECT_EQ(held, layers * static_cast<double>(plan->pipelines.size()));
     const auto again = parsePlan(toJson(*plan), "again");
     ASSERT_TRUE(again) << again.error().text();
-    EXPECT_EQ(again->pipelines, plan->pipelines);
+    EXPECT_EQ(toJson(*again)["pipelines"], toJson(*plan)["pipelines"]);
   }
 }
 
