@@ -38,6 +38,7 @@ struct StepTimes {
   Seconds bubble;   // idle otherwise until every rank was done with its forwards and backwards
   Seconds sync;     // summing gradients, as far as nothing hid it, and their norm
   Seconds optimizer;
+  Seconds cpu;  // of the thread that trains: what it would have taken alone, unthrottled
 };
 
 class Trainer {
@@ -70,6 +71,7 @@ class Trainer {
   Result<void> step(std::int64_t step) {
     StepTimes times;
     const auto start = SteadyClock::now();
+    const Seconds cpuStart = threadCpuTime();
     const auto outcome = runner_.run(step, [&](int unit) { startSync(unit); });
     if (!outcome) return outcome.error();
     startRestOfSync();  // while the ranks wait for each other
@@ -104,6 +106,7 @@ class Trainer {
     clock_.run([&] { parameters_.finishUpdate(); });
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
+    times.cpu = threadCpuTime() - cpuStart;
     report(step, loss, *norm, rate, times);
     return {};
   }
@@ -206,6 +209,7 @@ class Trainer {
                            {"bubble_ms", milliseconds(times.bubble)},
                            {"sync_ms", milliseconds(times.sync)},
                            {"optimizer_ms", milliseconds(times.optimizer)},
+                           {"cpu_ms", milliseconds(times.cpu)},
                            {"peak_bytes", peakResident().value},
                            {"tensor_bytes", peakTensorBytes().value},
                            {"state_bytes", stateBytes()},
