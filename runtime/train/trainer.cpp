@@ -38,7 +38,8 @@ struct StepTimes {
   Seconds bubble;   // idle otherwise until every rank was done with its forwards and backwards
   Seconds sync;     // summing gradients, as far as nothing hid it, and their norm
   Seconds optimizer;
-  Seconds cpu;  // of the thread that trains: what it would have taken alone, unthrottled
+  Seconds cpu;         // that the process has used, all of its threads
+  Seconds computeCpu;  // its part in forwards, backwards and the optimizer; the rest is what the runtime costs
 };
 
 class Trainer {
@@ -71,7 +72,7 @@ class Trainer {
   Result<void> step(std::int64_t step) {
     StepTimes times;
     const auto start = SteadyClock::now();
-    const Seconds cpuStart = threadCpuTime();
+    const Seconds cpuStart = processCpuTime();
     const auto outcome = runner_.run(step, [&](int unit) { startSync(unit); });
     if (!outcome) return outcome.error();
     startRestOfSync();  // while the ranks wait for each other
@@ -106,7 +107,8 @@ class Trainer {
     clock_.run([&] { parameters_.finishUpdate(); });
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
-    times.cpu = threadCpuTime() - cpuStart;
+    times.cpu = processCpuTime() - cpuStart;
+    times.computeCpu = clock_.takeCpu();
     report(step, loss, *norm, rate, times);
     return {};
   }
@@ -210,6 +212,7 @@ class Trainer {
                            {"sync_ms", milliseconds(times.sync)},
                            {"optimizer_ms", milliseconds(times.optimizer)},
                            {"cpu_ms", milliseconds(times.cpu)},
+                           {"compute_cpu_ms", milliseconds(times.computeCpu)},
                            {"peak_bytes", peakResident().value},
                            {"tensor_bytes", peakTensorBytes().value},
                            {"state_bytes", stateBytes()},
