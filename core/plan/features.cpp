@@ -45,7 +45,7 @@ const RuntimeFeatures& ownRuntime() {
                                         .zeroStages = {0, 1},
                                         .gradientSyncs = {GradientSync::Block, GradientSync::Tensor, GradientSync::Device},
                                         .attentionKernels = {AttentionKernel::Unfused},
-                                        .precisions = {Precision::Fp32},
+                                        .precisions = {Precision::Fp32, Precision::Bf16, Precision::Fp16},
                                         .families = {Family::Gpt, Family::Llama}};
   return features;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,15 +33,26 @@ struct Run {
     std::string directory;   // absolute, on the machine of rank 0; empty: in the run's directory there
     bool operator==(const Checkpoint&) const = default;
   } checkpoint;
-  std::vector<std::string> train;  // text files or folders, as the person named them
+  std::vector<std::string> train;       // text files or folders, as the person named them
+  std::vector<std::string> validation;  // as train; what evaluations read
+  struct Evaluation {
+    std::int64_t every = 0;    // steps; 0: none. With any, the last step is evaluated too
+    std::int64_t batches = 1;  // global batches that an evaluation reads, always the same ones
+    bool operator==(const Evaluation&) const = default;
+  } evaluation;
+  struct Rehearsal {
+    double timeScale = 1;  // of the plan's predicted times, which are slept instead of computing
+    bool operator==(const Rehearsal&) const = default;
+  };
+  std::optional<Rehearsal> rehearsal;  // on virtual devices: all messages, no arithmetic
   Json extra;
   bool operator==(const Run&) const = default;
 };
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (evaluation, environment, on_failure other than stop)
-/// are refused as "not yet" unless they are switched off.
+/// Fields that the runtime does not have yet (environment, on_failure other than stop) are refused as "not yet" unless they are
+/// switched off.
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);
 

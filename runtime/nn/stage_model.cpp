@@ -89,10 +89,13 @@ std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
 }  // namespace
 
 StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
-                       const Dropout& dropout)
+                       const Dropout& dropout, Precision precision)
     : firstUnit_(stage.units.first) {
-  for (int unit = stage.units.first; unit < stage.units.last; ++unit)
-    units_.push_back(segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)));
+  for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
+    std::vector<OpStep> steps = opsOfUnit(model, unit, parameters, group, dropout);
+    if (precision == Precision::Fp16) steps = storedInHalf(std::move(steps));
+    units_.push_back(segmentsOf(std::move(steps), recomputedOps(stage, unit)));
+  }
 }
 
 at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch) const { return forward(input, batch, {}); }

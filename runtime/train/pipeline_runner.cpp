@@ -38,8 +38,9 @@ StageSide PipelineRunner::sideOf(std::size_t stage) const {
   return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
 }
 
-Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, StageModel::UnitDone onUnitDone) {
+Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone) {
   step_ = step;
+  lossScale_ = lossScale;
   onUnitDone_ = std::move(onUnitDone);
   outcome_ = {};
   if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
@@ -123,7 +124,7 @@ Result<void> PipelineRunner::backward(int microBatch) {
     const InFlight own = std::move(known.mapped());
     if (isLast()) {
       const auto tokens = static_cast<double>(plan_.training.globalBatch) * static_cast<double>(plan_.training.sequenceLength);
-      own.output.backward(at::full({}, 1.0 / tokens, at::kDouble));
+      own.output.backward(at::full({}, lossScale_ / tokens, at::kDouble));
     } else {
       own.output.backward(std::exchange(gradient_, {}));
     }
@@ -148,7 +149,8 @@ Result<PipelineRunner::Windows> PipelineRunner::readWindows(SampleRange range) c
 void PipelineRunner::postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag) {
   slot.emplace();
   slot->microBatch = microBatch;
-  slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden}, at::kFloat);
+  slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden},
+                               scalarTypeOf(plan_.training.precision));
   for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
     slot->transfers.push_back(comm_.receive(slot->tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
 }

@@ -31,8 +31,8 @@ class PipelineRunner {
     Seconds peerWait;    // for tensors of the neighbours, and for them to take ours
   };
   /// One iteration; `step` is 0-based. Returns when all of its messages are delivered. `onUnitDone`: as StageModel's, in the
-  /// backward of the last micro-batch.
-  [[nodiscard]] Result<Outcome> run(std::int64_t step, StageModel::UnitDone onUnitDone);
+  /// backward of the last micro-batch. Gradients are those of the loss times `lossScale`.
+  [[nodiscard]] Result<Outcome> run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone);
 
  private:
   struct InFlight {
@@ -79,6 +79,7 @@ class PipelineRunner {
   std::optional<StageSide> previous_, next_;
 
   std::int64_t step_ = 0;
+  double lossScale_ = 1;
   StageModel::UnitDone onUnitDone_;
   Outcome outcome_;
   std::map<int, InFlight> inFlight_;  // without micro-batches of which this replica has no sample

@@ -12,6 +12,7 @@
 #include "core/base/sha256.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/gloo_comm.h"
+#include "runtime/device/compute_clock.h"
 #include "runtime/device/memory_meter.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
@@ -57,7 +58,7 @@ class Worker {
                              .onStuck = [this](const Error& error) { end(error); }});
     if (!comm) return comm.error();
     const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
-    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
+    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}, {"cpu_ms", milliseconds(processCpuTime())}});
     if (auto trained = train(*job, **comm, *samples, events_, lastStep_); !trained) return trained;
     if (auto left = leaveTogether(*rendezvous, environment->rank, environment->worldSize); !left) return left;
     events_.write("finished", {{"steps", lastStep_.load()}});
