@@ -35,6 +35,7 @@ struct LaunchRequest {
   Run run;
   bool local = false;              // every node is this machine, whatever its ssh target says
   std::string resume;              // a checkpoint, or a folder of them, on the machine of rank 0; empty: from the beginning
+  std::string continues;           // the failed run that this one goes on for; empty: none
   std::filesystem::path programs;  // the folder of evenkeel-agent and evenkeel-worker
   LaunchTimeouts timeouts;
 };
@@ -86,8 +87,8 @@ using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, 
 /// Settles what a login needs a person for; called from the threads of a job, several at once.
 struct LoginAdvisor {
   virtual ~LoginAdvisor() = default;
-  /// By key file: those that a person has given until now.
-  [[nodiscard]] virtual std::map<std::string, std::string> passPhrases() = 0;
+  /// By LoginObstacle::secretName(): those that a person has given until now.
+  [[nodiscard]] virtual std::map<std::string, std::string> secrets() = 0;
   /// True: the login can be tried again. May wait for a person as long as it likes, until the stop; no deadline runs meanwhile.
   [[nodiscard]] virtual bool settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) = 0;
 };

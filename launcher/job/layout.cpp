@@ -59,11 +59,7 @@ SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout) {
 Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
                                         std::stop_token stop, LoginHelp* help) {
   if (target.host.empty()) return std::unique_ptr<Host>(std::make_unique<LocalHost>(name));
-  if (!target.proxyJump.empty()) {
-    return invalidInput(name, "proxy_jump cannot be used yet",
-                        fmt::format("put `ProxyJump {}` for this host into ~/.ssh/config", target.proxyJump));
-  }
-  SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts};
+  SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts, .proxyJump = target.proxyJump};
   if (target.port != SshTarget{}.port) address.port = target.port;  // 22 is what a file means that names no port
   return connectSsh(name, address, deadline, std::move(stop), help);
 }
@@ -72,7 +68,7 @@ Connector connectorAsking(std::shared_ptr<LoginAdvisor> advisor) {
   return [advisor = std::move(advisor)](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
                                         const std::stop_token& stop) {
     while (true) {
-      LoginHelp help{advisor->passPhrases(), {}};
+      LoginHelp help{advisor->secrets(), {}};
       auto host = connectTo(target, name, deadline, stop, &help);
       if (host || !help.obstacle || !advisor->settle(name, *help.obstacle, stop)) return host;
     }
