@@ -54,7 +54,7 @@ struct PreflightRow {
 struct JobObserver {
   virtual ~JobObserver() = default;
   virtual void onPreflight(const PreflightRow&) {}
-  /// Bytes of programs and data that a node has received, of those that it lacked.
+  /// Bytes of programs, then of data, that have gone to a node, of those that it lacked: as they travel, that is packed.
   virtual void onCopy(const std::string& /*node*/, std::uint64_t /*done*/, std::uint64_t /*total*/) {}
   virtual void onState(JobState) {}
   /// A step that every rank has reported: each step once, in order.
@@ -146,6 +146,9 @@ class Launcher {
 
   /// The last checkpoint that a run has written, on the machine of its rank 0; empty if there is none.
   [[nodiscard]] Result<std::string> lastCheckpointOf(const std::string& run);
+
+  /// What a run was started with, but for the folder of the programs.
+  [[nodiscard]] Result<LaunchRequest> requestOf(const std::string& run);
 
   /// How many steps a run was started for.
   [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);

@@ -42,6 +42,8 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   json["run_id"] = runId;
   json["plan"] = toJson(request.plan);
   json["run"] = toJson(request.run);
+  // for each node its own stands in node.json, and the end is the workstation's business: neither belongs into every journal
+  for (const char* key : {"environment", "end_command"}) json["run"].erase(key);
   if (!request.resume.empty()) json["resume"] = request.resume;
   json["data"] = Json{{"train", dataPath}, {"sha256", dataSha256}};
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};

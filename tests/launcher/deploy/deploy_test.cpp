@@ -55,7 +55,7 @@ TEST(CopyFiles, PutsWhatIsMissingOrDamaged) {
   const auto missing = [&] { return *missingFiles(host, cache, bundle, kLimit); };
   EXPECT_THAT(missing(), SizeIs(2));
   std::uint64_t done = 0, total = 0;
-  const auto put = copyFiles(host, cache, bundle, missing(), [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; });
+  const auto put = copyFiles(host, cache, bundle, missing(), {}, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; });
   ASSERT_TRUE(put) << put.error().text();
   EXPECT_EQ(done, bytesOf(bundle.files));
   EXPECT_EQ(total, bytesOf(bundle.files));
@@ -118,7 +118,7 @@ TEST(Probe, TellsWhereThingsGoAndWhatTheMachineIs) {
   EXPECT_EQ(facts->cacheDirectory, directory.path() / "cache" / "evenkeel");
   EXPECT_FALSE(facts->architecture.empty());
   EXPECT_THAT(facts->libc, HasSubstr("glibc"));
-  EXPECT_TRUE(facts->canWrite);
+  EXPECT_EQ(facts->unwritable, "");
   EXPECT_GT(facts->freeBytes, 0U);
   EXPECT_FALSE(fs::exists(directory.path() / "data"));  // a look changes nothing
 }
