@@ -32,6 +32,7 @@ class ElfImage {
   }
   template <class T>
   void put(std::uint64_t offset, const T& value) {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof value) return;
     ::memcpy(bytes_.data() + offset, &value, sizeof value);
   }
   [[nodiscard]] std::vector<Elf64_Shdr> sections() const {
@@ -45,7 +46,7 @@ class ElfImage {
     return found;
   }
   [[nodiscard]] std::string textAt(const Elf64_Shdr& strings, std::uint64_t index) const {
-    if (index >= strings.sh_size || strings.sh_offset + index >= bytes_.size()) return {};
+    if (index >= strings.sh_size || strings.sh_offset >= bytes_.size() || index >= bytes_.size() - strings.sh_offset) return {};
     const char* begin = bytes_.data() + strings.sh_offset + index;
     return {begin, ::strnlen(begin, bytes_.size() - strings.sh_offset - index)};
   }
@@ -147,7 +148,7 @@ Result<void> copyWithoutNeeded(const std::filesystem::path& from, const std::fil
       image->put(section.sh_offset + kept, *entry);
       kept += sizeof(Elf64_Dyn);
     }
-    for (; kept + sizeof(Elf64_Dyn) <= section.sh_size; kept += sizeof(Elf64_Dyn)) image->put(section.sh_offset + kept, Elf64_Dyn{});
+    for (; kept + sizeof(Elf64_Dyn) <= section.sh_size && image->at<Elf64_Dyn>(section.sh_offset + kept); kept += sizeof(Elf64_Dyn)) image->put(section.sh_offset + kept, Elf64_Dyn{});
   }
   std::ofstream stream(to, std::ios::binary | std::ios::trunc);
   stream.write(image->bytes().data(), static_cast<std::streamsize>(image->bytes().size()));

@@ -74,5 +74,22 @@ TEST_F(OnTheRig, FourUnlikeNodesTrainAsOneMachineDoesAlthoughTheWorkstationIsCut
   for (std::size_t i = 0; i < rig.size(); ++i) EXPECT_THAT(rig.processes(i), IsEmpty());
 }
 
+// Megatron-DeepSpeed #126: the same libraries assumed everywhere.
+TEST_F(OnTheRig, NodesWithoutLibTorchAndBlasTrainWithWhatTheyAreSent) {
+  NodeRig rig({"n0", "n1"}, {.hidesLibraries = true});
+  ASSERT_NE(rig.on(0, std::string(EVENKEEL_BIN_DIR) + "/evenkeel-worker --features >/dev/null 2>&1"), 0) << "the node has LibTorch";
+  const std::string plan = planFor(rig, {1, 1});
+  const ProgramResult first = cli_.run(launch(plan, 3));
+  ASSERT_EQ(first.exitCode, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("copying to n1"));
+  EXPECT_EQ(first.json()["losses"], cli_.run(launch(plan, 3, {"--local"})).json()["losses"]);
+  // Half of one file is lost: only that one travels again, and only the rest of it where a part is left.
+  ASSERT_EQ(rig.on(1, "cd /root/.cache/evenkeel && rm bundles/*/lib/libtorch_cpu.so* && largest=$(ls -S files | head -1) && rm files/$largest"), 0);
+  const ProgramResult again = cli_.run(launch(plan, 3));
+  ASSERT_EQ(again.exitCode, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("copying to n1"));
+  EXPECT_THAT(again.err, ::testing::Not(HasSubstr("copying to n0")));
+}
+
 }  // namespace
 }  // namespace evenkeel
