@@ -3,6 +3,7 @@
 #include <libssh/libssh.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -53,22 +54,24 @@ std::string home() {
   return home == nullptr ? "" : home;
 }
 
-/// A file name of a configuration: "~/", "%d" (home) and libssh's own "%s" (~/.ssh) stand for folders.
+/// A file name of a configuration: "~/" and "%d" stand for the home directory.
 std::string pathFrom(std::string text) {
   if (text.starts_with("~/")) return home() + text.substr(1);
-  for (const auto& [mark, folder] : {std::pair<std::string, std::string>{"%d", home()}, {"%s", home() + "/.ssh"}}) {
-    if (const std::size_t at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), folder);
-  }
+  if (const std::size_t at = text.find("%d"); at != std::string::npos) text.replace(at, 2, home());
   return text;
+}
+
+/// The first of libssh's own list, which it has where the configuration says nothing.
+bool isBuiltIn(const std::string& identity) {
+  return std::ranges::any_of(std::array{"ed25519", "ecdsa", "rsa", "dsa"}, [&](const char* kind) { return identity == std::string("%d/id_") + kind; });
 }
 
 std::vector<std::string> identitiesOf(ssh_session session, const SshAddress& address) {
   if (!address.identity.empty()) return {pathFrom(address.identity)};
   std::vector<std::string> files;
   std::error_code ignored;
-  // libssh begins its list with its own defaults: those count only where they are there
   const std::string configured = option(session, SSH_OPTIONS_IDENTITY);
-  if (!configured.empty() && (!configured.starts_with("%s/") || std::filesystem::exists(pathFrom(configured), ignored))) files.push_back(pathFrom(configured));
+  if (!configured.empty() && !isBuiltIn(configured)) files.push_back(pathFrom(configured));
   for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
     const std::string file = fmt::format("{}/.ssh/{}", home(), name);
     if (std::filesystem::exists(file, ignored) && (files.empty() || files.front() != file)) files.push_back(file);

@@ -122,8 +122,9 @@ class NodeRig {
   }
   /// From now on its port is closed; or open again.
   void refuse(std::size_t node, bool refuses) const {
-    if (refuses) on(node, "kill $(cat " + (directory(node) / "sshd.pid").string() + ")");
-    else startServer(node);
+    if (!refuses) return startServer(node);
+    on(node, "kill $(cat " + (directory(node) / "sshd.pid").string() + ")");
+    awaitServer(node, false);
   }
   /// Stops all of its processes in their tracks, connections included; or lets them go on.
   void freeze(std::size_t node, bool frozen) const {
@@ -197,7 +198,14 @@ class NodeRig {
   }
   [[nodiscard]] std::filesystem::path directory(std::size_t node) const { return folder_.path() / nodes_[node].name; }
   static std::string port(std::size_t node) { return "port" + std::to_string(node + 1); }
-  void startServer(std::size_t node) const { on(node, "exec /usr/sbin/sshd -f " + (directory(node) / "sshd_config").string() + " -E " + (directory(node) / "sshd.log").string()); }
+  void startServer(std::size_t node) const {
+    on(node, "exec /usr/sbin/sshd -f " + (directory(node) / "sshd_config").string() + " -E " + (directory(node) / "sshd.log").string());
+    awaitServer(node, true);
+  }
+  /// The server writes its pid once it listens, and removes that file when it ends.
+  void awaitServer(std::size_t node, bool runs) const {
+    for (int i = 0; i < 2000 && std::filesystem::exists(directory(node) / "sshd.pid") != runs; ++i) ::poll(nullptr, 0, 5);
+  }
 
   void add(const std::string& name) {
     nodes_.push_back({.name = name});
