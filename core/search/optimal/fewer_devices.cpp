@@ -59,6 +59,7 @@ std::vector<std::vector<DeviceId>> worthLeavingIdle(const Cluster& cluster, cons
     add([&, t = type](DeviceId device) { return cluster.typeIndexOf(device) != t; });
   }
   for (const auto& [look, devices] : byLook) {
+    if (limits.devices.size() <= kManyDevices) add([last = devices.back()](DeviceId device) { return device == last; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) == l; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) != l; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) <= l; });
