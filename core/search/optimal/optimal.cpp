@@ -24,7 +24,7 @@ namespace optimal {
 namespace {
 
 /// Rounds of prices for the closed form, and with sync.
-constexpr int kClosedFormRounds = 4, kReportedRounds = 3;
+constexpr int kClosedFormRounds = 5, kReportedRounds = 3;
 constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
 constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
@@ -70,6 +70,7 @@ class OptimalSearch {
     if (session_.stopped()) return kExhausted;
     session_.phase("prices");
     columns_.improve(Aim::ClosedForm, kClosedFormRounds);
+    columns_.improveForIncumbent(kClosedFormRounds);
     proveClosedForm();
     session_.phase("bound");
     prove();
