@@ -34,8 +34,7 @@ std::string newRunId() {
   return fmt::format("{}-{:04x}", std::string_view(text.data(), length), std::random_device{}() & 0xffffU);
 }
 
-Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
-               const std::string& dataSha256) {
+Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath, const PackedData& data) {
   const auto seconds = [](std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); };
   Json json;
   json["format"] = "evenkeel.job/1";
@@ -43,7 +42,7 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   json["plan"] = toJson(request.plan);
   json["run"] = toJson(request.run);
   if (!request.resume.empty()) json["resume"] = request.resume;
-  json["data"] = Json{{"train", dataPath}, {"sha256", dataSha256}};
+  json["data"] = Json{{"train", dataPath}, {"sha256", data.sha256}, {"train_bytes", data.trainBytes}};
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};
   return json;
 }
