@@ -49,7 +49,7 @@ int store(const std::vector<std::string>& arguments) {
 
 /// Measures this device: what is asked for comes from stdin, so that no file has to be brought here.
 int profile() {
-  const auto asked = readJson(std::string(std::istreambuf_iterator<char>(std::cin), {}), "the request");
+  const auto asked = parseJson(std::string(std::istreambuf_iterator<char>(std::cin), {}), "the request");
   const auto request = asked ? parseProfileRequest(*asked, "the request") : asked.error();
   if (!request) {
     fmt::print(stderr, "evenkeel-worker: {}\n", request.error().text());

@@ -39,7 +39,8 @@ class UnitRun {
   void backward(std::vector<Times>& times) {
     Slots gradients;
     const at::Tensor& last = slots_[Slot::Residual];
-    gradients[Slot::Residual] = last.dim() == 0 ? at::full({}, 1e-3, last.options()) : at::randn(last.sizes()).mul_(1e-3).to(last.scalar_type());
+    gradients[Slot::Residual] =
+        last.dim() == 0 ? at::full({}, 1e-3, last.options()) : at::randn(last.sizes()).mul_(1e-3).to(last.scalar_type());
     for (std::size_t i = steps_.size(); i-- > 0;) times[i].backward.push_back(backwardOf(recorded_[i], gradients).value);
   }
 
@@ -109,7 +110,9 @@ ProfilePoint pointOf(const Times& times) {
   const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
   double squares = 0;
   for (const double sum : sums) squares += (sum - mean) * (sum - mean);
-  const auto kept = [](const std::vector<double>& values) { return std::vector<double>(values.begin() + kWarmUpRuns, values.end()); };
+  const auto kept = [](const std::vector<double>& values) {
+    return std::vector<double>(values.begin() + kWarmUpRuns, values.end());
+  };
   return {.forward = {median(kept(times.forward))},
           .backward = {median(kept(times.backward))},
           .saved = std::nullopt,
@@ -118,12 +121,14 @@ ProfilePoint pointOf(const Times& times) {
           .spread = mean > 0 ? std::sqrt(squares / static_cast<double>(sums.size())) / mean : 0};
 }
 
-void measureUnit(const ProfileRequest& request, const Parameters& parameters, int unit, std::int64_t samples, DeviceProfile& profile) {
+void measureUnit(const ProfileRequest& request, const Parameters& parameters, int unit, std::int64_t samples,
+                 DeviceProfile& profile) {
   const TensorParallel oneShard;
   const std::vector<OpStep> steps = stepsOfUnit(request.model, unit, parameters, oneShard, {}, request.training.precision);
   const std::int64_t sequence = request.training.sequenceLength;
   const at::Tensor tokens_BS = at::randint(request.model.vocab, {samples, sequence}, at::kLong);
-  const at::Tensor input = unit == 0 ? tokens_BS : at::randn({samples, sequence, request.model.hidden}).to(scalarTypeOf(request.training.precision));
+  const at::Tensor input =
+      unit == 0 ? tokens_BS : at::randn({samples, sequence, request.model.hidden}).to(scalarTypeOf(request.training.precision));
   UnitRun run(steps, {.targets_BS = tokens_BS});
   std::vector<Times> times(steps.size());
   const Seconds start = threadCpuTime();

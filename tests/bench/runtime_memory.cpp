@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Prints the peak memory that workers measure beside the predicted one, over random plans on CPU devices: bench_runtime_memory [plans]
-// [first seed] [-v]. Compared are what tensors hold (the prediction without what the framework holds) and the whole resident size; each as
-// predicted / measured: never below 1 and at most 1.1 is what is asked for. The worst rank of every stage counts.
+// Prints the peak memory that workers measure beside the predicted one, over random plans on CPU devices: bench_runtime_memory
+// [plans] [first seed] [-v]. Compared are what tensors hold (the prediction without what the framework holds) and the whole
+// resident size; each as predicted / measured: never below 1 and at most 1.1 is what is asked for. The worst rank of every stage
+// counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,9 +40,10 @@ struct Ratios {
 void print(const char* what, std::vector<double> ratios) {
   std::ranges::sort(ratios);
   if (ratios.empty()) return;
-  const auto below = std::ranges::count_if(ratios, [](double r) { return r < 1; }), above = std::ranges::count_if(ratios, [](double r) { return r > 1.1; });
-  fmt::print("{:<8} {} stages: least {:.3f}, median {:.3f}, most {:.3f}; {} below 1, {} above 1.1\n", what, ratios.size(), ratios.front(), ratios[ratios.size() / 2],
-             ratios.back(), below, above);
+  const auto below = std::ranges::count_if(ratios, [](double r) { return r < 1; }),
+             above = std::ranges::count_if(ratios, [](double r) { return r > 1.1; });
+  fmt::print("{:<8} {} stages: least {:.3f}, median {:.3f}, most {:.3f}; {} below 1, {} above 1.1\n", what, ratios.size(),
+             ratios.front(), ratios[ratios.size() / 2], ratios.back(), below, above);
 }
 
 bool measure(std::uint64_t seed, bool isVerbose, Ratios& ratios) {
@@ -72,13 +74,19 @@ bool measure(std::uint64_t seed, bool isVerbose, Ratios& ratios) {
     if (!isVerbose) continue;
     const auto mb = [](Bytes bytes) { return static_cast<double>(bytes.value) * 1e-6; };
     const Json& state = last->at("state_bytes");
-    const double held = (state.at("weights").get<double>() + state.at("gradients").get<double>() + state.at("optimizer").get<double>() + state.at("sync").get<double>()) * 1e-6;
-    fmt::print("  seed {} rank {}: pipeline {} of {}, stage {} of {}, units {}-{}, tp {} dp {}, {} x{}, {} ops recomputed, zero {}, {}{}: tensors {:.2f} ({:.1f} / {:.1f} MB; state {:.1f}, measured "
-               "{:.1f}; activations {:.1f} transient {:.1f}), whole {:.2f} ({:.0f} / {:.0f} MB)\n",
-               seed, rank, place.pipeline, plan.pipelines.size(), place.stage, plan.pipelines[place.pipeline].stages.size(), stage.units.first, stage.units.last, stage.tp, stage.dp,
-               plan.pipelines[place.pipeline].microBatch, plan.pipelines[place.pipeline].microBatchCount(), stage.recompute.size(), plan.training.zeroStage,
-               name(plan.training.gradientSync), plan.model.family() == Family::Llama ? " llama" : "", own / tensors, own * 1e-6, tensors * 1e-6, mb(use.weights + use.gradients + use.optimizer), held,
-               mb(use.activations), mb(use.transient), static_cast<double>(use.total().value) / whole, mb(use.total()), whole * 1e-6);
+    const double held = (state.at("weights").get<double>() + state.at("gradients").get<double>() +
+                         state.at("optimizer").get<double>() + state.at("sync").get<double>()) *
+                        1e-6;
+    fmt::print(
+        "  seed {} rank {}: pipeline {} of {}, stage {} of {}, units {}-{}, tp {} dp {}, {} x{}, {} ops recomputed, zero {}, "
+        "{}{}: tensors {:.2f} ({:.1f} / {:.1f} MB; state {:.1f}, measured "
+        "{:.1f}; activations {:.1f} transient {:.1f}), whole {:.2f} ({:.0f} / {:.0f} MB)\n",
+        seed, rank, place.pipeline, plan.pipelines.size(), place.stage, plan.pipelines[place.pipeline].stages.size(),
+        stage.units.first, stage.units.last, stage.tp, stage.dp, plan.pipelines[place.pipeline].microBatch,
+        plan.pipelines[place.pipeline].microBatchCount(), stage.recompute.size(), plan.training.zeroStage,
+        name(plan.training.gradientSync), plan.model.family() == Family::Llama ? " llama" : "", own / tensors, own * 1e-6,
+        tensors * 1e-6, mb(use.weights + use.gradients + use.optimizer), held, mb(use.activations), mb(use.transient),
+        static_cast<double>(use.total().value) / whole, mb(use.total()), whole * 1e-6);
   }
   return true;
 }
