@@ -11,6 +11,10 @@
 
 namespace evenkeel {
 
+/// The ops of one unit on the weights of one rank, computed as `precision` can be on this device. `group` outlives them.
+[[nodiscard]] std::vector<OpStep> stepsOfUnit(const Model& model, int unit, const Parameters& parameters,
+                                              const TensorParallel& group, const Dropout& dropout, Precision precision);
+
 /// The units of one stage of a model, on the weights of one rank.
 class StageModel {
  public:

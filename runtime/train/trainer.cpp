@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <unordered_map>
@@ -124,6 +125,25 @@ class Trainer {
     if (auto gathered = sync_.gatherValues(parameters_.values()); !gathered) return gathered.error();
     parameters_.finishUpdate();
     return begun;
+  }
+  /// After so many finished steps, if it is due: the loss of a token in the run's validation batches.
+  Result<void> evaluate(std::int64_t finished, const ByteSamples* validation) {
+    const Run::Evaluation& wish = job_.run.evaluation;
+    if (wish.every == 0 || (finished % wish.every != 0 && finished != job_.run.steps)) return {};
+    assert(validation != nullptr);
+    double own = 0;
+    for (std::int64_t batch = 0; batch < wish.batches; ++batch) {
+      const auto lossSum = runner_.evaluate(batch, *validation);
+      if (!lossSum) return lossSum.error();
+      own += *lossSum;
+    }
+    const auto sum = sumOverRanks(own);
+    if (!sum) return sum.error();
+    (void)clock_.takeTotal();  // of no step
+    (void)clock_.takeCpu();
+    const double loss = *sum / static_cast<double>(wish.batches * tokens());
+    if (comm_.rank() == 0) events_.write("evaluation", {{"step", finished}, {"loss", loss}});
+    return checkFinite("validation loss", loss, own, finished - 1);
   }
   Result<void> save(std::int64_t finished) { return checkpointing_.afterStep(finished, lossScale_); }
   Result<void> finish() { return checkpointing_.finish(); }
@@ -276,7 +296,7 @@ class Trainer {
 }  // namespace
 
 Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,
-                   std::atomic<std::int64_t>& lastStep) {
+                   std::atomic<std::int64_t>& lastStep, const ByteSamples* validation) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
   const auto begun = trainer.begin();
@@ -286,6 +306,7 @@ Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, Event
     if (auto done = trainer.step(lastStep.load()); !done) return done;
     ++lastStep;
     if (auto saved = trainer.save(lastStep.load()); !saved) return saved;
+    if (auto evaluated = trainer.evaluate(lastStep.load(), validation); !evaluated) return evaluated;
   }
   return trainer.finish();
 }
