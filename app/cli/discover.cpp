@@ -7,8 +7,8 @@
 
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/login_prompt.h"
 #include "app/cli/table.h"
-#include "launcher/job/layout.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -56,9 +56,7 @@ int run(const Arguments& arguments) {
   const InterruptWatch watch([&](int) { stop.request_stop(); });
   DiscoveryRequest request;
   request.hosts = *std::move(hosts);
-  request.connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline, std::stop_token token) {
-    return connectTo(target, name, deadline, std::move(token));
-  };
+  request.connect = connectorForTerminal();
   request.onHost = print;
   std::vector<FoundHost> found = discover(request, stop.get_token());
   if (arguments.withBusy) {
