@@ -202,5 +202,53 @@ TEST_F(OnTheRig, TheEnvironmentReachesTheWorkersAndTheEndCommandKnowsTheCause) {
   EXPECT_THAT(filesWith(rig.home(0) / ".local/share/evenkeel/runs" / run, "end_command"), IsEmpty());
 }
 
+TEST_F(OnTheRig, DiscoverMeasuresThePairsAndWritesThemAsLinks) {
+  NodeRig rig({"n0", "n1", "n2"});
+  if (NodeRig::canShape()) rig.shape(2, "80mbit");
+  rig.addTool(0, "nvidia-smi",
+              "case $1 in --query-gpu=*) echo 'index, uuid, name, memory.total [MiB], memory.used [MiB], driver_version'\n"
+              "echo '0, GPU-1111, NVIDIA A100-SXM4-80GB, 81920, 4, 535.1';; esac\n");
+  const std::string found = (cli_.folder().path() / "found.json").string();
+  const ProgramResult looked = cli_.run({"discover", "--hosts", "root@10.77.0.[11-13]", "--identity", rig.identity(), "--known-hosts", rig.knownHosts(), "--measure", "--out", found});
+  ASSERT_EQ(looked.exitCode, 0) << looked.err;
+  const Json cluster = *readJsonFile(found);
+  EXPECT_EQ(cluster["nodes"][0]["devices"][0]["uuid"], "GPU-1111");
+  EXPECT_FALSE(cluster["nodes"][1]["ssh"].contains("port")) << "22 is what a file means that names no port";
+  ASSERT_EQ(cluster["links"].size(), 3U);
+  for (const Json& link : cluster["links"]) {
+    EXPECT_GT(link["bandwidth_gbs"].get<double>(), 0.0);
+    EXPECT_EQ(link["bandwidth_table"].size(), 3U);
+    const bool isSlow = link["between"][1] == "10.77.0.13";
+    if (NodeRig::canShape()) {
+      EXPECT_EQ(link["bandwidth_gbs"].get<double>() < 0.011, isSlow) << link.dump();
+    }
+  }
+  for (std::size_t i = 0; i < rig.size(); ++i) EXPECT_THAT(rig.processes(i), IsEmpty());
+}
+
+// A run that nobody follows, fails, and is to go on: whoever attaches next lets it; the losses of both attempts are one curve.
+TEST_F(OnTheRig, ADetachedRunThatFailedGoesOnWhenSomebodyAttaches) {
+  NodeRig rig({"n0", "n1"});
+  const std::string plan = planFor(rig, {1, 1});
+  const ProgramResult started = cli_.run(launch(plan, 60, {"--detach", "--on-failure", "resume", "--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
+  ASSERT_EQ(started.exitCode, 0) << started.err;
+  const std::string run = started.json()["run"];
+  ASSERT_TRUE(NodeRig::awaitText(journalOf(rig, 0, run), "\"event\":\"checkpoint\""));
+  const ProgramResult beside = cli_.run(launch(plan, 5, {"--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
+  EXPECT_EQ(beside.exitCode, 1);
+  EXPECT_THAT(beside.err, HasSubstr("is the checkpoint directory of run " + run));
+  for (const int pid : rig.processes(1)) {
+    if (procText(pid, "cmdline").find("--job") != std::string::npos) ::kill(pid, SIGKILL);
+  }
+  ASSERT_TRUE(NodeRig::awaitText(journalOf(rig, 1, run), "\"event\":\"ended\""));
+  const ProgramResult attached = cli_.run({"attach", run, "--json"});
+  ASSERT_EQ(attached.exitCode, 0) << attached.err;
+  EXPECT_THAT(attached.err, HasSubstr("going on from the newest checkpoint"));
+  const Json whole = attached.json();
+  EXPECT_EQ(whole["losses"].size(), 60U);
+  EXPECT_EQ(whole["attempts"], Json::array({run}));
+  EXPECT_EQ(whole["losses"], cli_.run(launch(plan, 60, {"--local"})).json()["losses"]);
+}
+
 }  // namespace
 }  // namespace evenkeel
