@@ -144,9 +144,9 @@ std::uint64_t bytesOf(const std::vector<BundleFile>& files) {
                          [](std::uint64_t sum, const BundleFile& file) { return sum + (file.isStored ? 0 : file.bytes); });
 }
 
-Result<Bundle> programBundle(const fs::path& programs) {
+Result<Bundle> programBundle(const fs::path& programs, const std::vector<std::string>& names) {
   Bundle bundle;
-  for (const char* name : {"evenkeel-agent", "evenkeel-worker"}) {
+  for (const std::string& name : names) {
     auto file = checkedFile(programs / name, name);
     if (!file) return std::move(file).error();
     file->isProgram = true;

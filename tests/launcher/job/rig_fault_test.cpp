@@ -186,6 +186,18 @@ TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
   }
 }
 
+// vllm #7074, aws-do-eks PRs #50, #51: the workstation sees all nodes, and one of them does not see another.
+TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    ASSERT_EQ(rig_->on(1, "ip route add unreachable 10.77.0.11/32"), 0);
+    const std::string said = refusal();
+    EXPECT_THAT(said, AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
+    ASSERT_EQ(rig_->on(1, "ip route del unreachable 10.77.0.11/32"), 0);
+    expectOnlyTheNeighbour();
+  }
+}
+
 TEST_F(RigFaultTest, AReadOnlyHomeIsNamed) {
   buildWithoutNeighbour();  // what is open there could not become read-only
   rig_->makeHomeReadOnly(1);
