@@ -12,25 +12,19 @@
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan, runFile, resume, onFailure = "stop";
-  std::vector<std::string> data;
-  std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep;
-  std::optional<double> learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
-  std::optional<std::string> schedule, checkpointDirectory;
+  std::string plan, profile, runFile, resume;
+  std::vector<std::string> data, validation, environment;
+  std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
+  std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
+  std::optional<std::string> schedule, checkpointDirectory, onFailure, endCommand;
   bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
 };
-
-/// The folder of this program; agent and worker lie beside it.
-std::filesystem::path programFolder() {
-  std::error_code failure;
-  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
-}
 
 /// A folder of this machine as an absolute path; one of another machine as it was given.
 std::string placeFor(const std::string& path, bool local) {
@@ -67,6 +61,18 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.checkpointKeep) json["checkpoint"]["keep"] = *arguments.checkpointKeep;
   if (arguments.checkpointDirectory) json["checkpoint"]["directory"] = placeFor(*arguments.checkpointDirectory, arguments.local);
   if (!arguments.data.empty()) json["data"]["train"] = arguments.data;
+  if (!arguments.validation.empty()) json["data"]["validation"] = arguments.validation;
+  if (arguments.evaluateEvery) json["evaluate_every"] = *arguments.evaluateEvery;
+  if (arguments.evaluateBatches) json["evaluate_batches"] = *arguments.evaluateBatches;
+  if (arguments.rehearse) json["rehearsal"]["time_scale"] = arguments.timeScale.value_or(1.0);
+  if (arguments.onFailure) json["on_failure"] = *arguments.onFailure;
+  if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
+  for (const std::string& setting : arguments.environment) {
+    const std::size_t equals = setting.find('='), colon = setting.substr(0, equals).find(':');
+    if (equals == std::string::npos) return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
+    if (colon == std::string::npos) json["environment"][setting.substr(0, equals)] = setting.substr(equals + 1);
+    else json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
+  }
 
   JsonContext context{source, {}};
   JsonReader reader(json, context);
@@ -77,27 +83,33 @@ Result<Run> runFrom(const Arguments& arguments) {
 }
 
 /// A plan that is valid and that the runtime can execute, or every reason why not.
-Result<Plan> launchablePlan(const std::string& file) {
+Result<Plan> launchablePlan(const Arguments& arguments) {
+  const std::string& file = arguments.plan;
   auto plan = loadPlan(file);
   if (!plan) return plan;
-  const AnalyticProfile profile(plan->model, plan->training);
-  auto violations = evaluate(*plan, profile).violations;
-  if (violations.empty()) violations = notLaunchable(*plan, ownRuntime());
+  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training);
+  if (!profile) return profile.error();
+  Evaluation evaluation = evaluate(*plan, **profile);
+  auto& violations = evaluation.violations;
+  if (violations.empty() && !arguments.rehearse) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
     return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
   }
-  return plan;
+  // What is rehearsed are the times that are predicted now; a plan that is trained stays as it is.
+  return arguments.rehearse ? std::move(evaluation.plan) : *std::move(plan);
 }
 
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
-  if (arguments.rehearse) return notYet("--rehearse");
-  if (!onFailureNamed(arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
+  if (arguments.rehearse && !arguments.local) return invalidInput("--rehearse", "needs one clock for all ranks", "add --local");
+  if (!arguments.rehearse && (arguments.timeScale || !arguments.profile.empty()))
+    return invalidInput("launch", "takes --time-scale and --profile for a rehearsal only", "add --rehearse");
+  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure), "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
-  auto plan = launchablePlan(arguments.plan);
+  auto plan = launchablePlan(arguments);
   if (!plan) return std::move(plan).error();
   LaunchRequest request;
   request.plan = *std::move(plan);
@@ -107,10 +119,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   std::error_code unknown;
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
     return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
-  if (arguments.onFailure != "stop" && arguments.detach)
-    return invalidInput("--on-failure " + arguments.onFailure, "needs somebody who follows the run", "leave out --detach");
-  if (arguments.onFailure != "stop" && request.run.checkpoint.every == 0)
-    return invalidInput("--on-failure " + arguments.onFailure, "has nothing to go on from", "add --checkpoint-every N");
+  if (request.run.onFailure != Run::OnFailure::Stop && request.run.checkpoint.every == 0)
+    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from", "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }
@@ -145,21 +155,13 @@ int run(const Arguments& arguments) {
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
   FollowInterrupt interrupt;
-  while (true) {
-    JobProgress progress(request->run.steps);
-    const auto started = launcher->startJob(*request, progress, interrupt.token());
-    progress.endLine();
-    if (!started) return report(started.error());
-    note("run {}\n", *started);
-    if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
-    const auto followed = launcher->followJob(*started, progress, interrupt.token());
-    progress.endLine();
-    if (!followed) return report(followed.error());
-    auto next = nextAttempt(*launcher, *request, *followed, *onFailureNamed(arguments.onFailure), interrupt.token());
-    if (!next) note("error: {}\n", next.error().text());
-    if (!next || !*next) return conclude(*launcher, *followed, interrupt, arguments.asJson);
-    request = **std::move(next);
-  }
+  JobProgress progress(request->run.steps);
+  const auto started = launcher->startJob(*request, progress, interrupt.token());
+  progress.endLine();
+  if (!started) return report(started.error());
+  note("run {}\n", *started);
+  if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
+  return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
 }
 
 }  // namespace
@@ -169,6 +171,9 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plan", arguments->plan, "Plan file")->required();
   command->add_option("--data", arguments->data, "Text file or folder to train on; may be given several times");
+  command->add_option("--validation", arguments->validation, "Text file or folder to evaluate on; may be given several times");
+  command->add_option("--evaluate-every", arguments->evaluateEvery, "Steps between evaluations (default: none)");
+  command->add_option("--evaluate-batches", arguments->evaluateBatches, "Global batches that an evaluation reads (default 1)");
   command->add_option("--steps", arguments->steps, "Steps (iterations) to train");
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
@@ -188,8 +193,14 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop; resume: go on from the last checkpoint on the same nodes; replan: without the node that failed");
-  command->add_flag("--rehearse", arguments->rehearse, "Virtual devices (not there yet)");
+  command->add_option("--on-failure", arguments->onFailure, "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that failed. A detached run goes on when somebody attaches");
+  command->add_option("--end-command", arguments->endCommand, "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
+  command->add_option("--env", arguments->environment, "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
+  command->add_flag("--rehearse", arguments->rehearse,
+                    "Virtual devices: all ranks and messages, but what is predicted is slept, not computed (with --local)");
+  command->add_option("--time-scale", arguments->timeScale, "Of a rehearsal: 0.1 plays ten times as fast (default 1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--profile", arguments->profile, "Of a rehearsal: measured op times to predict from (default: analytic)");
   command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -19,9 +20,32 @@ using Schedule = Run::LearningRate::Schedule;
 constexpr std::array<std::pair<std::string_view, Schedule>, 3> kSchedules = {
     {{"cosine", Schedule::Cosine}, {"linear", Schedule::Linear}, {"constant", Schedule::Constant}}};
 
-/// A field of the format that only accepts its "off" value so far.
-void refuseUnlessZero(JsonReader& reader, std::string_view key) {
-  if (reader.has(key) && reader.number(key, {0.0, 1e9}) != 0.0) reader.fail(key, "cannot be used yet", "leave it out or set it to 0");
+constexpr std::array<std::pair<std::string_view, Run::OnFailure>, 3> kOnFailure = {
+    {{"stop", Run::OnFailure::Stop}, {"resume", Run::OnFailure::Resume}, {"replan", Run::OnFailure::Replan}}};
+
+/// What a shell can hold: letters, digits and _, no digit first.
+bool isVariable(std::string_view name) {
+  const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  return !name.empty() && isLetter(name.front()) && std::ranges::all_of(name, [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
+}
+
+void addVariable(JsonReader& reader, Run::Environment& environment, const std::string& name, const Json& value) {
+  if (!value.is_string()) return reader.fail("environment", fmt::format("holds {}, which is no text", name), R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  if (!isVariable(name)) return reader.fail("environment", fmt::format("holds \"{}\", which is no name of a variable", name), "expected letters, digits and _");
+  environment[name] = value.get<std::string>();
+}
+
+void readEnvironment(JsonReader& reader, Run& run) {
+  const Json& environment = reader.raw("environment");
+  if (environment.is_null()) return;
+  if (!environment.is_object()) return reader.fail("environment", "is no object", R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  for (const auto& [name, value] : environment.items()) {
+    if (!value.is_object()) {
+      addVariable(reader, run.environment, name, value);
+      continue;
+    }
+    for (const auto& [variable, text] : value.items()) addVariable(reader, run.nodeEnvironment[name], variable, text);
+  }
 }
 
 void refuse(JsonReader& reader, std::string_view key) {
@@ -40,6 +64,13 @@ double Run::LearningRate::at(std::int64_t step, std::int64_t steps) const {
     case Schedule::Constant: break;
   }
   return peak;
+}
+
+std::string_view name(Run::OnFailure wish) { return wordOf(kOnFailure, wish); }
+
+std::optional<Run::OnFailure> onFailureNamed(std::string_view word) {
+  const auto found = std::ranges::find(kOnFailure, word, &std::pair<std::string_view, Run::OnFailure>::first);
+  return found == kOnFailure.end() ? std::nullopt : std::optional(found->second);
 }
 
 Run readRun(JsonReader& reader) {
@@ -68,13 +99,16 @@ Run readRun(JsonReader& reader) {
   if (reader.has("data")) {
     JsonReader data = reader.object("data");
     run.train = data.texts("train");
-    refuse(data, "validation");
+    if (data.has("validation")) run.validation = data.texts("validation");
     refuse(data, "per_node_paths");
     if (data.text("tokenizer", "bytes") != "bytes") data.fail("tokenizer", "cannot be used yet", "expected bytes");
   }
   run.gradientClip = reader.number("gradient_clip", {0.0, 1e9}, 0.0);
   run.dropout = reader.number("dropout", {0.0, 0.99}, 0.0);
-  refuseUnlessZero(reader, "evaluate_every");
+  run.evaluation.every = reader.integer("evaluate_every", {0, kSteps.most}, 0);
+  run.evaluation.batches = reader.integer("evaluate_batches", {1, 1'000'000}, run.evaluation.batches);
+  if (run.evaluation.every > 0 && run.validation.empty()) reader.fail("evaluate_every", "has no data to evaluate on", "name some in data.validation");
+  if (reader.has("rehearsal")) run.rehearsal = Run::Rehearsal{reader.object("rehearsal").number("time_scale", {1e-6, 1e6}, 1.0)};
   if (reader.has("checkpoint")) {
     JsonReader checkpoint = reader.object("checkpoint");
     run.checkpoint.every = checkpoint.integer("every", {0, kSteps.most}, 0);
@@ -83,10 +117,10 @@ Run readRun(JsonReader& reader) {
     if (!run.checkpoint.directory.empty() && !run.checkpoint.directory.starts_with('/')) checkpoint.fail("directory", "is no absolute path");
     (void)checkpoint.rest();
   }
-  refuse(reader, "environment");
-  refuse(reader, "end_command");
+  if (reader.has("environment")) readEnvironment(reader, run);
+  run.endCommand = reader.text("end_command", "");
   refuse(reader, "tokens");
-  if (reader.text("on_failure", "stop") != "stop") reader.fail("on_failure", "cannot be used yet", "expected stop");
+  run.onFailure = reader.oneOf<Run::OnFailure>("on_failure", kOnFailure, run.onFailure);
   run.extra = reader.rest();
   return run;
 }
@@ -110,9 +144,20 @@ Json toJson(const Run& run) {
     json["checkpoint"]["keep"] = run.checkpoint.keep;
     if (!run.checkpoint.directory.empty()) json["checkpoint"]["directory"] = run.checkpoint.directory;
   }
+  if (run.evaluation.every > 0) {
+    json["evaluate_every"] = run.evaluation.every;
+    json["evaluate_batches"] = run.evaluation.batches;
+  }
+  if (run.rehearsal) json["rehearsal"]["time_scale"] = run.rehearsal->timeScale;
   json["data"]["train"] = run.train;
+  if (!run.validation.empty()) json["data"]["validation"] = run.validation;
   json["data"]["tokenizer"] = "bytes";
-  json["on_failure"] = "stop";
+  json["on_failure"] = name(run.onFailure);
+  if (!run.endCommand.empty()) json["end_command"] = run.endCommand;
+  for (const auto& [variable, value] : run.environment) json["environment"][variable] = value;
+  for (const auto& [node, environment] : run.nodeEnvironment) {
+    for (const auto& [variable, value] : environment) json["environment"][node][variable] = value;
+  }
   addUnknownFields(json, run.extra);
   return json;
 }

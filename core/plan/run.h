@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json_reader.h"
@@ -32,16 +35,36 @@ struct Run {
     std::string directory;   // absolute, on the machine of rank 0; empty: in the run's directory there
     bool operator==(const Checkpoint&) const = default;
   } checkpoint;
-  std::vector<std::string> train;  // text files or folders, as the person named them
+  enum class OnFailure { Stop, Resume, Replan } onFailure = OnFailure::Stop;  // Resume: on the same nodes; Replan: without the one that failed
+  std::string endCommand;  // a shell line for the workstation, run when the run ends; it finds run and cause in its environment
+  using Environment = std::map<std::string, std::string>;  // added to what a worker finds, never taken from it
+  Environment environment;                                 // of all workers
+  std::map<std::string, Environment> nodeEnvironment;      // of those of one node, by its name; wins over the other
+  std::vector<std::string> train;       // text files or folders, as the person named them
+  std::vector<std::string> validation;  // as train; what evaluations read
+  struct Evaluation {
+    std::int64_t every = 0;    // steps; 0: none. With any, the last step is evaluated too
+    std::int64_t batches = 1;  // global batches that an evaluation reads, always the same ones
+    bool operator==(const Evaluation&) const = default;
+  } evaluation;
+  struct Rehearsal {
+    double timeScale = 1;  // of the plan's predicted times, which are slept instead of computing
+    bool operator==(const Rehearsal&) const = default;
+  };
+  std::optional<Rehearsal> rehearsal;  // on virtual devices: all messages, no arithmetic
   Json extra;
   bool operator==(const Run&) const = default;
 };
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (evaluation, environment, on_failure other than stop)
-/// are refused as "not yet" unless they are switched off.
+/// "environment" holds texts, for all nodes, and objects of texts, for the node of that name. A field that the runtime does not have yet
+/// ("tokens") is refused as "not yet".
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);
+
+/// "stop", "resume", "replan"
+[[nodiscard]] std::string_view name(Run::OnFailure wish);
+[[nodiscard]] std::optional<Run::OnFailure> onFailureNamed(std::string_view word);
 
 }  // namespace evenkeel

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "launcher/agent/journal.h"
+#include "launcher/job/end_of_run.h"
 #include "launcher/job/records.h"
 #include "launcher/job/starter.h"
 
@@ -222,6 +223,9 @@ void Follower::tell(int node, const Json& record) {
     observer_.onLog(name, rank, textOf(record, "level") == "warning" ? "warning" : "info", textOf(record, "text"));
   } else if (event == "warning") {
     observer_.onLog(name, rank, "warning", textOf(record, "text"));
+  } else if (event == "evaluation") {
+    observer_.onLog(name, rank, "info",
+                    fmt::format("validation loss {:.4f} after step {}", numberOf(record, "loss"), integerOf(record, "step")));
   } else if (event == "checkpoint") {
     observer_.onCheckpoint(integerOf(record, "step"), textOf(record, "path"));
   } else if (event == "failed") {
@@ -291,7 +295,7 @@ Result<JobStatus> Follower::settle() {
     if (refused) return *refused;
     return unreachable(run_.id, "its nodes cannot be asked (" + unanswered + ")", "the job may go on there; attach again later");
   }
-  if (auto set = history_.setState(run_.id, verdict.state, verdict.failed); !set) return set.error();
+  if (auto ended = endRun(history_, run_, verdict.state, verdict.failed, &observer_); !ended) return ended.error();
   if (verdict.failed) observer_.onFailure(*verdict.failed);
   observer_.onState(verdict.state);
   return history_.statusOf(run_.id);

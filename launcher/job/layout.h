@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/agent/node_job.h"
+#include "launcher/deploy/data.h"
 #include "launcher/job/job.h"
 
 namespace evenkeel {
@@ -26,7 +27,7 @@ struct NodeLayout {
 
 /// job.json
 [[nodiscard]] Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
-                             const std::string& dataSha256);
+                             const PackedData& data);
 
 /// "runs/20261130-114501-ab12/node-0", below the node's data directory.
 [[nodiscard]] std::string runDirectoryOf(const std::string& runId, std::size_t nodeRank);
@@ -34,7 +35,7 @@ struct NodeLayout {
 /// How to reach a node for this request: no host if it is this machine.
 [[nodiscard]] SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout);
 
-/// LocalHost for no host, else SshHost; proxy_jump is refused as "not yet".
+/// LocalHost for no host, else SshHost.
 [[nodiscard]] Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name,
                                                       std::chrono::milliseconds deadline, std::stop_token stop = {},
                                                       LoginHelp* help = nullptr);

@@ -65,6 +65,7 @@ class Preparation {
   JobObserver& observer_;
   std::stop_token stop_;
   std::optional<Bundle> programs_;
+  std::vector<std::string> packers_;  // of this machine
   std::optional<PackedData> data_;
   std::vector<PreparedNode> nodes_;
   std::mutex mutex_;  // of the observer and of what follows

@@ -27,6 +27,7 @@ Json jobJson(const JobText& job, const std::filesystem::path& data) {
   run.learningRate.warmupSteps = 3;
   run.learningRate.peak = job.learningRate;
   run.weightDecay = job.weightDecay;
+  if (job.rehearse) run.rehearsal.emplace();
   return {{"format", "evenkeel.job/1"},         {"run_id", "test"},
           {"plan", toJson(job.plan)},           {"run", toJson(run)},
           {"data", {{"train", data.string()}}}, {"timeouts", {{"peer_s", job.peerSeconds}, {"start_s", job.startSeconds}}}};

@@ -21,6 +21,7 @@ struct JobText {
   std::string data;  // empty: trainingText()
   double peerSeconds = 30, startSeconds = 60;
   double learningRate = 1e-2, weightDecay = 0.1;
+  bool rehearse = false;
 };
 
 /// Some kilobytes of ASCII text with structure to learn.
