@@ -45,7 +45,7 @@ std::vector<RankOutcome> outcomesOf(const Plan& plan, std::int64_t steps, bool r
 }
 
 Measured measure(const std::vector<std::vector<Op>>& opsOfStages) {
-  Plan plan = planOf(*parseClusterShorthand("1x1:cpu@0.3,1x1:cpu@0.2"), model(), {{16, 4, {"cpu-0/0", "cpu-1/0"}, {0, 5, 10}}});
+  Plan plan = planOf(*parseClusterShorthand("1x1:cpu@0.3,1x1:cpu@0.2"), model(), {{48, 2, {"cpu-0/0", "cpu-1/0"}, {0, 5, 10}}});
   plan.training.sequenceLength = kSequence;
   for (std::size_t s = 0; s < opsOfStages.size(); ++s) {
     Stage& stage = plan.pipelines[0].stages[s];
@@ -54,7 +54,8 @@ Measured measure(const std::vector<std::vector<Op>>& opsOfStages) {
   const AnalyticProfile profile(plan.model, plan.training);
   const Plan predicted = evaluate(plan, profile).plan;
   Measured measured;
-  for (const RankOutcome& rank : outcomesOf(predicted, 5, true)) measured.iteration = std::max(measured.iteration, median(rank.ofSteps("iteration_ms")));
+  for (const RankOutcome& rank : outcomesOf(predicted, 3, true))
+    measured.iteration = std::max(measured.iteration, median(rank.ofSteps("iteration_ms")));
   for (const RankOutcome& rank : outcomesOf(plan, 2, false)) {
     if (const Json* const last = rank.last("step")) measured.peak = std::max(measured.peak, last->at("tensor_bytes").get<double>() * 1e-6);
     else fmt::print("{}\n", rank.log);
