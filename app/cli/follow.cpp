@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "app/cli/command.h"
+#include "app/cli/go_on.h"
 #include "app/cli/table.h"
 
 namespace evenkeel::cli {
@@ -63,7 +64,13 @@ void JobProgress::onPreflight(const PreflightRow& row) {
 }
 
 void JobProgress::onCopy(const std::string& node, std::uint64_t done, std::uint64_t total) {
-  line(fmt::format("copying to {}: {:.1f} of {:.1f} MB", node, static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6), done == total);
+  const auto now = std::chrono::steady_clock::now();
+  Copy& copy = copies_[node];
+  if (done < copy.done || copy.total != total) copy = {now, done, total, done};  // the next thing that is copied
+  copy.done = done;
+  const double seconds = std::chrono::duration<double>(now - copy.begin).count();
+  const std::string rate = seconds > 0.5 ? fmt::format(", {:.1f} MB/s", static_cast<double>(done - copy.first) / 1e6 / seconds) : "";
+  line(fmt::format("copying to {}: {:.1f} of {:.1f} MB{}", node, static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6, rate), done == total);
 }
 
 void JobProgress::onState(JobState state) {
@@ -138,10 +145,33 @@ std::string describe(const JobStatus& status) {
   return text;
 }
 
-int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson) {
-  const auto status = launcher.followJob(run, progress, interrupt.token());
-  progress.endLine();
-  return status ? conclude(launcher, *status, interrupt, asJson) : report(status.error());
+std::filesystem::path programFolder() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
+int followToEnd(Launcher& launcher, std::string run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson) {
+  while (true) {
+    const auto rows = launcher.runs();
+    if (!rows) return report(rows.error());
+    // what was known to have ended before is shown, not started again
+    const bool wasOver = std::ranges::any_of(*rows, [&](const RunRow& row) { return row.run == run && hasEnded(row.state); });
+    const auto status = launcher.followJob(run, progress, interrupt.token());
+    progress.endLine();
+    if (!status) return report(status.error());
+    if (wasOver) return conclude(launcher, *status, interrupt, asJson);
+    const auto request = launcher.requestOf(run);
+    if (!request) return report(request.error());
+    auto next = nextAttempt(launcher, *request, *status, interrupt.token());
+    if (!next) note("error: {}\n", next.error().text());
+    if (!next || !*next) return conclude(launcher, *status, interrupt, asJson);
+    (*next)->programs = programFolder();
+    auto started = launcher.startJob(**next, progress, interrupt.token());
+    progress.endLine();
+    if (!started) return report(started.error());
+    run = *std::move(started);
+    note("run {}\n", run);
+  }
 }
 
 int conclude(Launcher& launcher, const JobStatus& status, FollowInterrupt& interrupt, bool asJson) {

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -33,6 +35,11 @@ class JobProgress final : public JobObserver {
  private:
   void line(const std::string& text, bool isMilestone);
 
+  struct Copy {
+    std::chrono::steady_clock::time_point begin;
+    std::uint64_t first = 0, total = 0, done = 0;  // bytes: at its begin, ...
+  };
+  std::map<std::string, Copy> copies_;  // by node
   std::int64_t totalSteps_;
   std::optional<JobState> state_;
   bool onTerminal_ = false, isOpen_ = false;
@@ -59,8 +66,12 @@ class FollowInterrupt {
 /// What following came to: prints its outcome (after Ctrl-C how to go on), and returns the exit code.
 [[nodiscard]] int conclude(Launcher& launcher, const JobStatus& status, FollowInterrupt& interrupt, bool asJson);
 
-/// Follows a job to its end (or to Ctrl-C), prints its outcome, and returns the exit code.
-[[nodiscard]] int followToEnd(Launcher& launcher, const std::string& run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson);
+/// The folder of this program; agent and worker lie beside it.
+[[nodiscard]] std::filesystem::path programFolder();
+
+/// Follows a job to its end (or to Ctrl-C), goes on with its next attempts if it fails and is to go on, prints the outcome of the last, and
+/// returns the exit code.
+[[nodiscard]] int followToEnd(Launcher& launcher, std::string run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson);
 
 /// The outcome for people: state, loss curve as a line of blocks, measured against predicted time, peak memory.
 [[nodiscard]] std::string describe(const JobStatus& status);

@@ -56,16 +56,10 @@ std::string nodeToBlame(const Plan& plan, const JobFailure& failure) {
 
 }  // namespace
 
-std::optional<OnFailure> onFailureNamed(const std::string& word) {
-  if (word == "stop") return OnFailure::Stop;
-  if (word == "resume") return OnFailure::Resume;
-  if (word == "replan") return OnFailure::Replan;
-  return std::nullopt;
-}
-
-Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const LaunchRequest& failed, const JobStatus& status, OnFailure wish,
+Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const LaunchRequest& failed, const JobStatus& status,
                                                  const std::stop_token& stop) {
-  if (wish == OnFailure::Stop || status.state != JobState::Failed) return std::optional<LaunchRequest>();
+  const Run::OnFailure wish = failed.run.onFailure;
+  if (wish == Run::OnFailure::Stop || status.state != JobState::Failed) return std::optional<LaunchRequest>();
   const auto checkpoint = launcher.lastCheckpointOf(status.run);
   if (!checkpoint) return checkpoint.error();
   note("run {} failed{}\n", status.run, status.failed ? fmt::format(" on {}: {}", status.failed->node, status.failed->reason) : "");
@@ -74,9 +68,10 @@ Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const Launc
                             failed.resume.empty() ? "save more often (--checkpoint-every)" : "save more often, or go on by hand with --resume " + failed.resume);
   }
   LaunchRequest next = failed;
+  next.continues = status.run;
   // The folder of all: where the newest is damaged, the one before it is taken.
   next.resume = std::filesystem::path(*checkpoint).parent_path().string();
-  if (wish == OnFailure::Replan && status.failed && !status.failed->node.empty()) {
+  if (wish == Run::OnFailure::Replan && status.failed && !status.failed->node.empty()) {
     const std::string node = nodeToBlame(failed.plan, *status.failed);
     auto plan = planWithout(failed.plan, node, stop);
     if (!plan) return std::move(plan).error();

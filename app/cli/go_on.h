@@ -9,14 +9,10 @@
 
 namespace evenkeel::cli {
 
-/// What `launch --on-failure` does when a run dies.
-enum class OnFailure { Stop, Resume, Replan };
-[[nodiscard]] std::optional<OnFailure> onFailureNamed(const std::string& word);
-
-/// The next attempt after a run that died: from its newest checkpoint; with Replan also under a plan without the node that failed. Nothing if
-/// the run has not failed. An Error says why it cannot go on although it should: it has written no checkpoint since it began (then the next
+/// The next attempt after a run that died, as its on_failure wishes: from its newest checkpoint; with Replan also under a plan without the node
+/// that failed. Nothing if the run has not failed, or is to stay as it is. An Error says why it cannot go on although it should: it has written no checkpoint since it began (then the next
 /// attempt would come no further), no other node is left, no plan fits the rest.
-[[nodiscard]] Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const LaunchRequest& failed, const JobStatus& status, OnFailure wish,
+[[nodiscard]] Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const LaunchRequest& failed, const JobStatus& status,
                                                                const std::stop_token& stop);
 
 }  // namespace evenkeel::cli

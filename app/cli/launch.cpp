@@ -9,6 +9,7 @@
 #include "app/cli/follow.h"
 #include "app/cli/go_on.h"
 #include "app/cli/inputs.h"
+#include "app/cli/login_prompt.h"
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
@@ -18,19 +19,13 @@ namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan, profile, runFile, resume, onFailure = "stop";
-  std::vector<std::string> data, validation;
+  std::string plan, profile, runFile, resume;
+  std::vector<std::string> data, validation, environment;
   std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
   std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
-  std::optional<std::string> schedule, checkpointDirectory;
+  std::optional<std::string> schedule, checkpointDirectory, onFailure, endCommand;
   bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
 };
-
-/// The folder of this program; agent and worker lie beside it.
-std::filesystem::path programFolder() {
-  std::error_code failure;
-  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path();
-}
 
 /// A folder of this machine as an absolute path; one of another machine as it was given.
 std::string placeFor(const std::string& path, bool local) {
@@ -71,6 +66,14 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.evaluateEvery) json["evaluate_every"] = *arguments.evaluateEvery;
   if (arguments.evaluateBatches) json["evaluate_batches"] = *arguments.evaluateBatches;
   if (arguments.rehearse) json["rehearsal"]["time_scale"] = arguments.timeScale.value_or(1.0);
+  if (arguments.onFailure) json["on_failure"] = *arguments.onFailure;
+  if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
+  for (const std::string& setting : arguments.environment) {
+    const std::size_t equals = setting.find('='), colon = setting.substr(0, equals).find(':');
+    if (equals == std::string::npos) return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
+    if (colon == std::string::npos) json["environment"][setting.substr(0, equals)] = setting.substr(equals + 1);
+    else json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
+  }
 
   JsonContext context{source, {}};
   JsonReader reader(json, context);
@@ -104,7 +107,7 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse && !arguments.local) return invalidInput("--rehearse", "needs one clock for all ranks", "add --local");
   if (!arguments.rehearse && (arguments.timeScale || !arguments.profile.empty()))
     return invalidInput("launch", "takes --time-scale and --profile for a rehearsal only", "add --rehearse");
-  if (!onFailureNamed(arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", arguments.onFailure), "expected stop, resume or replan");
+  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure), "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments);
@@ -117,10 +120,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   std::error_code unknown;
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
     return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
-  if (arguments.onFailure != "stop" && arguments.detach)
-    return invalidInput("--on-failure " + arguments.onFailure, "needs somebody who follows the run", "leave out --detach");
-  if (arguments.onFailure != "stop" && request.run.checkpoint.every == 0)
-    return invalidInput("--on-failure " + arguments.onFailure, "has nothing to go on from", "add --checkpoint-every N");
+  if (request.run.onFailure != Run::OnFailure::Stop && request.run.checkpoint.every == 0)
+    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from", "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }
@@ -150,26 +151,18 @@ int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& in
 int run(const Arguments& arguments) {
   auto request = requestFrom(arguments);
   if (!request) return report(request.error());
-  auto launcher = Launcher::open();
+  auto launcher = openLauncher();
   if (!launcher) return report(launcher.error());
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
   FollowInterrupt interrupt;
-  while (true) {
-    JobProgress progress(request->run.steps);
-    const auto started = launcher->startJob(*request, progress, interrupt.token());
-    progress.endLine();
-    if (!started) return report(started.error());
-    note("run {}\n", *started);
-    if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
-    const auto followed = launcher->followJob(*started, progress, interrupt.token());
-    progress.endLine();
-    if (!followed) return report(followed.error());
-    auto next = nextAttempt(*launcher, *request, *followed, *onFailureNamed(arguments.onFailure), interrupt.token());
-    if (!next) note("error: {}\n", next.error().text());
-    if (!next || !*next) return conclude(*launcher, *followed, interrupt, arguments.asJson);
-    request = **std::move(next);
-  }
+  JobProgress progress(request->run.steps);
+  const auto started = launcher->startJob(*request, progress, interrupt.token());
+  progress.endLine();
+  if (!started) return report(started.error());
+  note("run {}\n", *started);
+  if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
+  return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
 }
 
 }  // namespace
@@ -201,7 +194,9 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop; resume: go on from the last checkpoint on the same nodes; replan: without the node that failed");
+  command->add_option("--on-failure", arguments->onFailure, "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that failed. A detached run goes on when somebody attaches");
+  command->add_option("--end-command", arguments->endCommand, "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
+  command->add_option("--env", arguments->environment, "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
   command->add_flag("--rehearse", arguments->rehearse,
                     "Virtual devices: all ranks and messages, but what is predicted is slept, not computed (with --local)");
   command->add_option("--time-scale", arguments->timeScale, "Of a rehearsal: 0.1 plays ten times as fast (default 1)")

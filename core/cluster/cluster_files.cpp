@@ -154,7 +154,7 @@ Json devicesJson(const Cluster& cluster, const Node& node) {
 Json sshJson(const SshTarget& ssh) {
   Json json;
   json["host"] = ssh.host;
-  json["port"] = ssh.port;
+  if (ssh.port != SshTarget{}.port) json["port"] = ssh.port;  // else ~/.ssh/config may say which
   if (!ssh.user.empty()) json["user"] = ssh.user;
   if (!ssh.identity.empty()) json["identity"] = ssh.identity;
   if (!ssh.proxyJump.empty()) json["proxy_jump"] = ssh.proxyJump;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -18,6 +19,34 @@ constexpr Bounds<std::int64_t> kSteps{1, 1'000'000'000};
 using Schedule = Run::LearningRate::Schedule;
 constexpr std::array<std::pair<std::string_view, Schedule>, 3> kSchedules = {
     {{"cosine", Schedule::Cosine}, {"linear", Schedule::Linear}, {"constant", Schedule::Constant}}};
+
+constexpr std::array<std::pair<std::string_view, Run::OnFailure>, 3> kOnFailure = {
+    {{"stop", Run::OnFailure::Stop}, {"resume", Run::OnFailure::Resume}, {"replan", Run::OnFailure::Replan}}};
+
+/// What a shell can hold: letters, digits and _, no digit first.
+bool isVariable(std::string_view name) {
+  const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  return !name.empty() && isLetter(name.front()) && std::ranges::all_of(name, [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
+}
+
+void addVariable(JsonReader& reader, Run::Environment& environment, const std::string& name, const Json& value) {
+  if (!value.is_string()) return reader.fail("environment", fmt::format("holds {}, which is no text", name), R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  if (!isVariable(name)) return reader.fail("environment", fmt::format("holds \"{}\", which is no name of a variable", name), "expected letters, digits and _");
+  environment[name] = value.get<std::string>();
+}
+
+void readEnvironment(JsonReader& reader, Run& run) {
+  const Json& environment = reader.raw("environment");
+  if (environment.is_null()) return;
+  if (!environment.is_object()) return reader.fail("environment", "is no object", R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  for (const auto& [name, value] : environment.items()) {
+    if (!value.is_object()) {
+      addVariable(reader, run.environment, name, value);
+      continue;
+    }
+    for (const auto& [variable, text] : value.items()) addVariable(reader, run.nodeEnvironment[name], variable, text);
+  }
+}
 
 void refuse(JsonReader& reader, std::string_view key) {
   if (reader.has(key)) reader.fail(key, "cannot be used yet", "leave it out");
@@ -35,6 +64,13 @@ double Run::LearningRate::at(std::int64_t step, std::int64_t steps) const {
     case Schedule::Constant: break;
   }
   return peak;
+}
+
+std::string_view name(Run::OnFailure wish) { return wordOf(kOnFailure, wish); }
+
+std::optional<Run::OnFailure> onFailureNamed(std::string_view word) {
+  const auto found = std::ranges::find(kOnFailure, word, &std::pair<std::string_view, Run::OnFailure>::first);
+  return found == kOnFailure.end() ? std::nullopt : std::optional(found->second);
 }
 
 Run readRun(JsonReader& reader) {
@@ -81,10 +117,10 @@ Run readRun(JsonReader& reader) {
     if (!run.checkpoint.directory.empty() && !run.checkpoint.directory.starts_with('/')) checkpoint.fail("directory", "is no absolute path");
     (void)checkpoint.rest();
   }
-  refuse(reader, "environment");
-  refuse(reader, "end_command");
+  if (reader.has("environment")) readEnvironment(reader, run);
+  run.endCommand = reader.text("end_command", "");
   refuse(reader, "tokens");
-  if (reader.text("on_failure", "stop") != "stop") reader.fail("on_failure", "cannot be used yet", "expected stop");
+  run.onFailure = reader.oneOf<Run::OnFailure>("on_failure", kOnFailure, run.onFailure);
   run.extra = reader.rest();
   return run;
 }
@@ -116,7 +152,12 @@ Json toJson(const Run& run) {
   json["data"]["train"] = run.train;
   if (!run.validation.empty()) json["data"]["validation"] = run.validation;
   json["data"]["tokenizer"] = "bytes";
-  json["on_failure"] = "stop";
+  json["on_failure"] = name(run.onFailure);
+  if (!run.endCommand.empty()) json["end_command"] = run.endCommand;
+  for (const auto& [variable, value] : run.environment) json["environment"][variable] = value;
+  for (const auto& [node, environment] : run.nodeEnvironment) {
+    for (const auto& [variable, value] : environment) json["environment"][node][variable] = value;
+  }
   addUnknownFields(json, run.extra);
   return json;
 }

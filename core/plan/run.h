@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json_reader.h"
@@ -33,6 +35,11 @@ struct Run {
     std::string directory;   // absolute, on the machine of rank 0; empty: in the run's directory there
     bool operator==(const Checkpoint&) const = default;
   } checkpoint;
+  enum class OnFailure { Stop, Resume, Replan } onFailure = OnFailure::Stop;  // Resume: on the same nodes; Replan: without the one that failed
+  std::string endCommand;  // a shell line for the workstation, run when the run ends; it finds run and cause in its environment
+  using Environment = std::map<std::string, std::string>;  // added to what a worker finds, never taken from it
+  Environment environment;                                 // of all workers
+  std::map<std::string, Environment> nodeEnvironment;      // of those of one node, by its name; wins over the other
   std::vector<std::string> train;       // text files or folders, as the person named them
   std::vector<std::string> validation;  // as train; what evaluations read
   struct Evaluation {
@@ -51,9 +58,13 @@ struct Run {
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (environment, on_failure other than stop) are refused as "not yet" unless they are
-/// switched off.
+/// "environment" holds texts, for all nodes, and objects of texts, for the node of that name. A field that the runtime does not have yet
+/// ("tokens") is refused as "not yet".
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);
+
+/// "stop", "resume", "replan"
+[[nodiscard]] std::string_view name(Run::OnFailure wish);
+[[nodiscard]] std::optional<Run::OnFailure> onFailureNamed(std::string_view word);
 
 }  // namespace evenkeel

@@ -10,11 +10,14 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <utility>
 
 namespace evenkeel {
 namespace {
 
 constexpr std::string_view kSeqPrefix = R"({"seq":)";
+constexpr std::int64_t kReserve = std::int64_t{256} << 10;  // asked for at a time
+constexpr std::int64_t kLastWords = std::int64_t{64} << 10;  // of it, kept back
 constexpr std::int64_t kTailBytes = std::int64_t{4} << 20;  // more than the longest record
 
 double secondsSince1970() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
@@ -28,8 +31,33 @@ Result<Journal> Journal::create(const std::filesystem::path& file) {
   return failed(file.string(), fmt::format("cannot be made: {}", ::strerror(errno)));
 }
 
+void Journal::makeRoom(std::size_t bytes) {
+  const std::int64_t needed = size_ + static_cast<std::int64_t>(bytes) + kLastWords;
+  if (!canReserve_ || needed <= reserved_) return;
+  const std::int64_t end = needed + kReserve;
+  if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, end) == 0) {
+    reserved_ = end;
+  } else if (errno == ENOSPC || errno == EDQUOT) {
+    broken_ = failed(file_.string(), fmt::format("cannot be written: {}", ::strerror(errno)), "free some space there");
+  } else {
+    canReserve_ = false;  // not every file system can
+  }
+}
+
 void Journal::append(int rank, std::string_view event, const Json& fields) {
-  if (broken_) return;
+  if (!broken_) write(rank, event, fields);
+}
+
+void Journal::appendLastWords(int rank, std::string_view event, const Json& fields) {
+  const std::optional<Error> before = std::exchange(broken_, std::nullopt);
+  // half a record that a full disk has left is no record
+  if (before && ::ftruncate(fd_.get(), size_) != 0) return;
+  canReserve_ = false;
+  write(rank, event, fields);
+  if (before) broken_ = before;
+}
+
+void Journal::write(int rank, std::string_view event, const Json& fields) {
   Json record;
   record["seq"] = lastSeq_ + 1;
   record["time"] = secondsSince1970();
@@ -41,6 +69,8 @@ void Journal::append(int rank, std::string_view event, const Json& fields) {
     }
   }
   const std::string line = record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  makeRoom(line.size());
+  if (broken_) return;
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(fd_.get(), rest.data(), rest.size());
@@ -52,6 +82,7 @@ void Journal::append(int rank, std::string_view event, const Json& fields) {
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   ++lastSeq_;
+  size_ += static_cast<std::int64_t>(line.size());
 }
 
 std::optional<std::int64_t> seqOf(std::string_view line) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -40,6 +42,29 @@ Result<Given> readDirectory(const fs::path& directory) {
   const double seconds = timeouts.number("start_s", {0.001, 86400.0});
   if (context.error) return *std::move(context.error);
   return Given{*std::move(node), run, std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000))};
+}
+
+/// The checkpoint directory that the run names, held until this process ends, so that two runs never write into one. Only the node of rank 0
+/// writes there; one that the run does not name lies in the run's own directory.
+Result<Fd> holdCheckpoints(const Given& given) {
+  const bool writes = std::ranges::any_of(given.node.ranks, [](const NodeJob::Rank& rank) { return rank.rank == 0; });
+  const auto checkpoint = given.run.find("checkpoint");
+  if (!writes || checkpoint == given.run.end() || !checkpoint->is_object()) return Fd();
+  const auto named = checkpoint->find("directory");
+  if (named == checkpoint->end() || !named->is_string() || named->get<std::string>().empty()) return Fd();
+  const fs::path directory = named->get<std::string>();
+  std::error_code ignored;
+  fs::create_directories(directory, ignored);  // the worker says why it cannot
+  const fs::path file = directory / ".evenkeel-lock";
+  Fd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.isOpen()) return Fd();
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    const auto holder = readFile(file);
+    return failed(directory.string(), fmt::format("is the checkpoint directory of run {}, which is still running", holder ? holder->substr(0, 64) : "(unknown)"), "name another one, or stop that run");
+  }
+  if (::ftruncate(lock.get(), 0) == 0) [[maybe_unused]]
+    const ssize_t written = ::write(lock.get(), given.node.runId.data(), given.node.runId.size());  // for the message alone
+  return lock;
 }
 
 /// Leaves the terminal, the shell and their pipes; errors of ours go to agent.log from here on.
@@ -87,6 +112,8 @@ Result<Json> startRun(const fs::path& directory) {
   ::umask(077);
   auto given = readDirectory(directory);
   if (!given) return std::move(given).error();
+  auto checkpoints = holdCheckpoints(*given);
+  if (!checkpoints) return std::move(checkpoints).error();
   auto journal = Journal::create(directory / kJournalFile);
   if (!journal) return std::move(journal).error();
   std::array<int, 2> ends{};
@@ -97,7 +124,7 @@ Result<Json> startRun(const fs::path& directory) {
   if (pid < 0) return failed("evenkeel-agent", fmt::format("cannot fork: {}", ::strerror(errno)));
   if (pid == 0) {
     fromAgent.close();
-    supervise(directory, *std::move(given), *std::move(journal), std::move(report));
+    supervise(directory, *std::move(given), *std::move(journal), std::move(report));  // and holds the checkpoints, which it has inherited
   }
   report.close();
   std::string text;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTermToKill{5000};
 constexpr std::chrono::milliseconds kGraceForCulprit{1000};
+constexpr std::chrono::milliseconds kMostStopped{10'000};  // that a rank may stand still by SIGSTOP: its peers wait for it
 constexpr std::size_t kReadChunk = std::size_t{64} << 10U;
 constexpr std::size_t kMostLine = std::size_t{1} << 20U;
 constexpr int kMostChunksAfterEnd = 1024;  // 64 MiB: a grandchild that writes forever must not hold us
@@ -161,6 +162,9 @@ void Supervisor::turn(std::optional<Clock::time_point> until) {
   if (fds[0].revents != 0) readSignals();
   if (journal_.broken() && stop_ == Stop::No) {
     hasFailed_ = true;
+    std::int64_t lastStep = 0;
+    for (const Watched& process : processes_) lastStep = std::max(lastStep, process.lastStep);
+    journal_.appendLastWords(-1, "failed", {{"node", job_.node}, {"reason", journal_.broken()->text()}, {"last_step", lastStep}, {"cause", "own"}});
     beginStop(Stop::AfterFailure);
   }
 }
@@ -171,6 +175,21 @@ void Supervisor::readSignals() {
     if (info.ssi_signo != SIGCHLD) beginStop(Stop::Asked);
   }
   reap();  // several deaths may share one SIGCHLD
+  noticeStopped();
+}
+
+/// A worker that somebody has stopped (SIGSTOP, a debugger) is silent like a dead one, but can be named at once.
+void Supervisor::noticeStopped() {
+  for (Watched& process : processes_) {
+    siginfo_t info{};
+    if (!process.isRunning() || ::waitid(P_PID, static_cast<id_t>(process.pid), &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 || info.si_pid == 0) continue;
+    if (info.si_code == CLD_CONTINUED) {
+      process.stoppedAt.reset();
+    } else if (!process.stoppedAt && stop_ == Stop::No) {
+      process.stoppedAt = Clock::now();
+      journal_.append(process.rank, "warning", {{"text", fmt::format("is stopped by SIG{}; it has {} s to go on", ::sigabbrev_np(info.si_status), kMostStopped.count() / 1000)}});
+    }
+  }
 }
 
 void Supervisor::readOutput(Watched& process) {
@@ -306,10 +325,21 @@ bool Supervisor::workersRun() const {
   return std::ranges::any_of(processes_, [](const Watched& process) { return process.isRunning() && !process.isStore(); });
 }
 
-std::optional<Supervisor::Clock::time_point> Supervisor::nextDeadline() const { return killAt_ ? killAt_ : graceEnd_; }
+std::optional<Supervisor::Clock::time_point> Supervisor::nextDeadline() const {
+  if (killAt_) return killAt_;
+  auto next = graceEnd_;
+  for (const Watched& process : processes_) {
+    if (process.isRunning() && process.stoppedAt && !process.hasFailed && (!next || *process.stoppedAt + kMostStopped < *next)) next = *process.stoppedAt + kMostStopped;
+  }
+  return next;
+}
 
 void Supervisor::enforceDeadlines() {
   const auto now = Clock::now();
+  for (Watched& process : processes_) {
+    if (process.isRunning() && process.stoppedAt && !process.hasFailed && now >= *process.stoppedAt + kMostStopped)
+      reportFailure(process, fmt::format("was stopped (SIGSTOP) and did not go on for {} s", kMostStopped.count() / 1000), process.lastStep, "own");
+  }
   if (graceEnd_ && now >= *graceEnd_) beginStop(Stop::AfterFailure);
   if (killAt_ && now >= *killAt_) {
     signalAll(SIGKILL);
@@ -332,7 +362,7 @@ void Supervisor::finish() {
   const std::vector<int> left = endProcesses(processesOf(directory_), std::chrono::milliseconds(0));
   Json ended{{"state", hasFailed_ ? "failed" : stop_ == Stop::Asked ? "stopped" : "finished"}};
   if (!left.empty()) ended["left"] = left;
-  journal_.append(-1, "ended", ended);
+  journal_.appendLastWords(-1, "ended", ended);
 }
 
 }  // namespace evenkeel

@@ -40,6 +40,7 @@ class Supervisor {
     bool hasFinished = false;
     bool hasFailed = false;  // said so itself, or was found dead
     std::int64_t lastStep = 0;
+    std::optional<Clock::time_point> stoppedAt;  // by a signal such as SIGSTOP, and not continued since
     [[nodiscard]] bool isRunning() const { return pid != 0; }
     [[nodiscard]] bool isStore() const { return rank < 0; }
   };
@@ -51,6 +52,7 @@ class Supervisor {
   /// One poll(), at most until `until`, and everything that it found.
   void turn(std::optional<Clock::time_point> until);
   void readSignals();
+  void noticeStopped();
   void readOutput(Watched& process);
   void takeLine(Watched& process, std::string_view line);
   void takeEvent(Watched& process, const Json& event);

@@ -21,9 +21,14 @@ echo "libc=$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 echo "machine=$(cat /proc/sys/kernel/random/boot_id) $(readlink /proc/self/ns/net)"
 place=$cache
 while [ ! -d "$place" ]; do place=$(dirname -- "$place"); done
-[ -w "$place" ] && echo "writable=yes"
+[ -w "$place" ] || echo "unwritable=$place"
+other=$data
+while [ ! -d "$other" ]; do other=$(dirname -- "$other"); done
+[ -w "$other" ] || echo "unwritable=$other"
 df -Pk -- "$place" 2>/dev/null | { read -r _; read -r _ _ _ free _; echo "free=$free"; }
 command -v sha256sum >/dev/null && echo "sha256sum=yes"
+command -v zstd >/dev/null && echo "zstd=yes"
+command -v gzip >/dev/null && echo "gzip=yes"
 exit 0
 )sh";
 
@@ -57,7 +62,10 @@ Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::sto
                   .libc = answers["libc"],
                   .machine = answers["machine"],
                   .freeBytes = parseNumber<std::uint64_t>(answers["free"]).value_or(0) * 1024,
-                  .canWrite = answers["writable"] == "yes"};
+                  .unwritable = answers["unwritable"]};
+  for (const char* program : {"zstd", "gzip"}) {
+    if (answers[program] == "yes") facts.unpackers.emplace_back(program);
+  }
   if (!facts.dataDirectory.starts_with('/') || !facts.cacheDirectory.starts_with('/')) {
     return failed(host.name(), "has no home directory: neither HOME nor XDG_DATA_HOME and XDG_CACHE_HOME are set");
   }
@@ -69,7 +77,7 @@ Error explainFailure(const std::string& where, const std::string& program, const
   const std::string& said = output.err;
   if (const std::string library = between(said, "error while loading shared libraries: ", ":"); !library.empty()) {
     return failed(where, fmt::format("lacks the library {}, which {} needs", library, program),
-                  "install it there; nothing is bundled yet");
+                  "install it there");
   }
   if (const std::string version = between(said, "version `", "' not found"); !version.empty()) {
     return failed(where, fmt::format("has too old a system for {}: it needs {}", program, version),

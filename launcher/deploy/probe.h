@@ -14,10 +14,11 @@ struct NodeFacts {
   std::string dataDirectory;    // where runs go: $XDG_DATA_HOME/evenkeel, by default under ~/.local/share; absolute
   std::string cacheDirectory;   // where programs and data go: $XDG_CACHE_HOME/evenkeel, by default under ~/.cache
   std::string architecture;     // "x86_64"
+  std::vector<std::string> unpackers;  // of "zstd", "gzip"
   std::string libc;             // "glibc 2.36"; empty: another C library
   std::string machine;          // equal for two nodes exactly if they share loopback: one boot, one network namespace
   std::uint64_t freeBytes = 0;  // where the cache goes
-  bool canWrite = false;        // there
+  std::string unwritable;       // the first of both directories, or of what is there of its path, that cannot be written; empty: none
 };
 
 /// One command, one script. Changes nothing.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "launcher/agent/journal.h"
+#include "launcher/job/end_of_run.h"
 #include "launcher/job/records.h"
 #include "launcher/job/starter.h"
 
@@ -294,7 +295,7 @@ Result<JobStatus> Follower::settle() {
     if (refused) return *refused;
     return unreachable(run_.id, "its nodes cannot be asked (" + unanswered + ")", "the job may go on there; attach again later");
   }
-  if (auto set = history_.setState(run_.id, verdict.state, verdict.failed); !set) return set.error();
+  if (auto ended = endRun(history_, run_, verdict.state, verdict.failed, &observer_); !ended) return ended.error();
   if (verdict.failed) observer_.onFailure(*verdict.failed);
   observer_.onState(verdict.state);
   return history_.statusOf(run_.id);

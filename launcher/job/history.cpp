@@ -3,21 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "launcher/job/records.h"
 
 namespace evenkeel {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL,
   plan TEXT NOT NULL, run TEXT NOT NULL, nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT,
-  stop_requested INTEGER NOT NULL DEFAULT 0);
+  stop_requested INTEGER NOT NULL DEFAULT 0, continues TEXT NOT NULL DEFAULT '');
 CREATE TABLE events (
   run TEXT NOT NULL, node INTEGER NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, record TEXT NOT NULL,
   PRIMARY KEY (run, node, seq)) WITHOUT ROWID;
@@ -50,6 +52,9 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
   }
   Result<void> made;
   if (version == 0) made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion));
+  if (version == 1) {
+    made = database_.execute(fmt::format("ALTER TABLE runs ADD COLUMN continues TEXT NOT NULL DEFAULT ''; PRAGMA user_version = {};", kSchemaVersion));
+  }
   if (version > kSchemaVersion) {
     made = failed(file.string(),
                   fmt::format("was written by a newer Evenkeel (schema {}; this one knows {})", version, kSchemaVersion),
@@ -61,23 +66,23 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
 
 Result<void> RunHistory::add(const RunRecord& record) {
   Statement insert = database_.prepare(
-      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
+      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, continues, failed) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
   const std::string nodes = textOf(toJson(record.nodes)), timeouts = textOf(toJson(record.timeouts));
   insert.add(std::string_view(record.id)).add(record.created).add(name(record.state)).add(std::int64_t{record.worldSize});
   insert.add(std::string_view(textOf(record.plan)))
       .add(std::string_view(textOf(record.run)))
       .add(std::string_view(nodes))
       .add(std::string_view(timeouts));
-  insert.add(record.predictedIterationMs);
+  insert.add(record.predictedIterationMs).add(std::string_view(record.continues));
   if (!insert.run()) return database_.lastError();
   return {};
 }
 
 Result<RunRecord> RunHistory::find(const std::string& id) {
   Statement query = database_.prepare(
-      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested FROM runs "
-      "WHERE id = ?");
+      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested, continues FROM "
+      "runs WHERE id = ?");
   query.add(std::string_view(id));
   if (!query.step()) return query.hasFailed() ? database_.lastError() : unknownRun(id);
   RunRecord record{.id = id, .created = query.number(0), .worldSize = static_cast<int>(query.integer(2))};
@@ -97,6 +102,7 @@ Result<RunRecord> RunHistory::find(const std::string& id) {
   record.nodes = *std::move(nodes);
   record.timeouts = *timeouts;
   record.stopRequested = query.integer(9) != 0;
+  record.continues = query.text(10);
   if (!query.isNull(7)) record.predictedIterationMs = query.number(7);
   if (!query.isNull(8)) {
     auto failure = parseFailure(query.text(8), id + ": failed");
@@ -106,11 +112,11 @@ Result<RunRecord> RunHistory::find(const std::string& id) {
   return record;
 }
 
-Result<void> RunHistory::setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure) {
-  Statement update = database_.prepare("UPDATE runs SET state = ?, failed = ? WHERE id = ?");
+Result<bool> RunHistory::setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure) {
+  Statement update = database_.prepare("UPDATE runs SET state = ?1, failed = ?2 WHERE id = ?3 AND state <> ?1");
   update.add(name(state)).add(failure ? std::optional(textOf(toJson(*failure))) : std::nullopt).add(std::string_view(id));
   if (!update.run()) return database_.lastError();
-  return {};
+  return database_.changes() > 0;
 }
 
 Result<void> RunHistory::requestStop(const std::string& id) {
@@ -192,23 +198,40 @@ Result<std::vector<RunRow>> RunHistory::rows() {
   return rows;
 }
 
+/// A later attempt begins at a checkpoint: what an earlier one trained from there on did not count.
+Result<void> RunHistory::addLosses(const RunRecord& record, std::map<std::int64_t, double>& losses, std::vector<std::string>& attempts) {
+  Statement steps = database_.prepare("SELECT step, loss, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
+  steps.add(std::string_view(record.id)).add(std::int64_t{record.worldSize});
+  const std::int64_t next = losses.empty() ? std::numeric_limits<std::int64_t>::max() : losses.begin()->first;
+  while (steps.step()) {
+    if (steps.integer(0) < next) losses[steps.integer(0)] = steps.number(1);
+  }
+  if (steps.hasFailed()) return database_.lastError();
+  if (record.continues.empty() || std::ranges::find(attempts, record.continues) != attempts.end()) return {};
+  auto before = find(record.continues);
+  if (!before) return {};  // somebody has cleaned up
+  attempts.insert(attempts.begin(), before->id);
+  return addLosses(*before, losses, attempts);
+}
+
 Result<JobStatus> RunHistory::statusOf(const std::string& id) {
   auto record = find(id);
   if (!record) return std::move(record).error();
   JobStatus status{
       .run = id, .state = record->state, .predictedIterationMs = record->predictedIterationMs, .failed = record->failed};
   Statement steps = database_.prepare(
-      "SELECT loss, MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY "
-      "step");
+      "SELECT MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
   steps.add(std::string_view(id)).add(std::int64_t{record->worldSize});
   std::vector<double> iterations;
   std::int64_t tokens = 0;
   while (steps.step()) {
-    status.losses.push_back(steps.number(0));
-    if (!steps.isNull(1)) iterations.push_back(steps.number(1));
-    tokens = steps.integer(2);
+    if (!steps.isNull(0)) iterations.push_back(steps.number(0));
+    tokens = steps.integer(1);
   }
   if (steps.hasFailed()) return database_.lastError();
+  std::map<std::int64_t, double> losses;  // by step
+  if (auto added = addLosses(*record, losses, status.attempts); !added) return added.error();
+  for (const auto& [step, loss] : losses) status.losses.push_back(loss);
   status.steps = static_cast<std::int64_t>(status.losses.size());
   if (!iterations.empty()) {
     status.iterationMs = spreadOf(std::move(iterations));

@@ -33,6 +33,7 @@ struct RunRecord {
   LaunchTimeouts timeouts;
   std::optional<double> predictedIterationMs;
   std::optional<JobFailure> failed;
+  std::string continues;       // the failed run that this one goes on for; empty: none
   bool stopRequested = false;  // a person asked for its end: what fails from then on fails because of that
 };
 
@@ -46,7 +47,8 @@ class RunHistory {
   [[nodiscard]] Result<void> add(const RunRecord& record);
   /// An unknown id is InvalidInput.
   [[nodiscard]] Result<RunRecord> find(const std::string& id);
-  [[nodiscard]] Result<void> setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure = {});
+  /// Returns false if it had that state already: of several that find out that a run has ended, one is the first.
+  Result<bool> setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure = {});
 
   [[nodiscard]] Result<void> requestStop(const std::string& id);
 
@@ -59,12 +61,14 @@ class RunHistory {
   [[nodiscard]] Result<void> replay(const std::string& id, const std::function<void(int node, const Json& record)>& onRecord);
 
   [[nodiscard]] Result<std::vector<RunRow>> rows();
+  /// Losses and steps include those of the runs that it goes on for, as far as they were not trained again.
   [[nodiscard]] Result<JobStatus> statusOf(const std::string& id);
 
  private:
   explicit RunHistory(Database database) : database_(std::move(database)) {}
   Result<void> prepareSchema(const std::filesystem::path& file);
   Result<void> insert(const std::string& id, int node, const Json& record);
+  Result<void> addLosses(const RunRecord& record, std::map<std::int64_t, double>& losses, std::vector<std::string>& attempts);
   Database database_;
 };
 

@@ -35,6 +35,7 @@ struct LaunchRequest {
   Run run;
   bool local = false;              // every node is this machine, whatever its ssh target says
   std::string resume;              // a checkpoint, or a folder of them, on the machine of rank 0; empty: from the beginning
+  std::string continues;           // the failed run that this one goes on for; empty: none
   std::filesystem::path programs;  // the folder of evenkeel-agent and evenkeel-worker
   LaunchTimeouts timeouts;
 };
@@ -42,7 +43,7 @@ struct LaunchRequest {
 /// One thing that was looked at on one node before anything is started there.
 struct PreflightRow {
   std::string node;   // empty: concerns the job as a whole
-  std::string check;  // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address"
+  std::string check;  // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections"
   bool passed = false;
   std::string detail;  // what was found, or why it will not do
   std::string remedy;  // may be empty
@@ -53,7 +54,7 @@ struct PreflightRow {
 struct JobObserver {
   virtual ~JobObserver() = default;
   virtual void onPreflight(const PreflightRow&) {}
-  /// Bytes of programs and data that a node has received, of those that it lacked.
+  /// Bytes of programs, then of data, that have gone to a node, of those that it lacked: as they travel, that is packed.
   virtual void onCopy(const std::string& /*node*/, std::uint64_t /*done*/, std::uint64_t /*total*/) {}
   virtual void onState(JobState) {}
   /// A step that every rank has reported: each step once, in order.
@@ -86,8 +87,8 @@ using Connector = std::function<Result<std::unique_ptr<Host>>(const SshTarget&, 
 /// Settles what a login needs a person for; called from the threads of a job, several at once.
 struct LoginAdvisor {
   virtual ~LoginAdvisor() = default;
-  /// By key file: those that a person has given until now.
-  [[nodiscard]] virtual std::map<std::string, std::string> passPhrases() = 0;
+  /// By LoginObstacle::secretName(): those that a person has given until now.
+  [[nodiscard]] virtual std::map<std::string, std::string> secrets() = 0;
   /// True: the login can be tried again. May wait for a person as long as it likes, until the stop; no deadline runs meanwhile.
   [[nodiscard]] virtual bool settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) = 0;
 };
@@ -145,6 +146,9 @@ class Launcher {
 
   /// The last checkpoint that a run has written, on the machine of its rank 0; empty if there is none.
   [[nodiscard]] Result<std::string> lastCheckpointOf(const std::string& run);
+
+  /// What a run was started with, but for the folder of the programs.
+  [[nodiscard]] Result<LaunchRequest> requestOf(const std::string& run);
 
   /// How many steps a run was started for.
   [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);

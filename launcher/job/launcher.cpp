@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "launcher/job/end_of_run.h"
 #include "launcher/job/follower.h"
 #include "launcher/job/job.h"
 #include "launcher/job/records.h"
@@ -129,12 +130,12 @@ Result<std::string> Launcher::startJob(const LaunchRequest& request, JobObserver
     if (!node.stopped) error.what += fmt::format("\n  {} may still run: {}", node.node, node.problem);
   }
   if (stop.stop_requested()) {
-    if (auto set = history_->setState(id, JobState::Stopped); !set) return set.error();
+    if (auto ended = endRun(*history_, starter.record(), JobState::Stopped, {}, &observer); !ended) return ended.error();
     observer.onState(JobState::Stopped);
     return Error{Error::Code::Cancelled, id, "was stopped while it was started", ""};
   }
   const JobFailure failure{.node = starter.failedNode(), .reason = started.error().text()};
-  if (auto set = history_->setState(id, JobState::Failed, failure); !set) return set.error();
+  if (auto ended = endRun(*history_, starter.record(), JobState::Failed, failure, &observer); !ended) return ended.error();
   observer.onFailure(failure);
   observer.onState(JobState::Failed);
   return error;
@@ -156,7 +157,7 @@ Result<StopReport> Launcher::stopJob(const std::string& run) {
   }
   const StopReport report = stopNodes(record->nodes, connect_, record->timeouts);
   if (record->state == JobState::Preparing && report.complete()) {
-    if (auto set = history_->setState(run, JobState::Stopped); !set) return set.error();
+    if (auto ended = endRun(*history_, *record, JobState::Stopped, {}, nullptr); !ended) return ended.error();
   }
   if (auto status = statusOf(run); !status) return status.error();
   return report;
@@ -184,7 +185,16 @@ Result<JobStatus> Launcher::statusOf(const std::string& run) {
   if (!replayed) return replayed.error();
   if (outcome.allEnded()) {
     const Outcome::Verdict verdict = outcome.verdict();
-    if (auto set = history_->setState(run, verdict.state, verdict.failed); !set) return set.error();
+    // a failed run that is to go on does so when somebody attaches, who must find it as one that nobody has looked after yet
+    const bool goesOn = verdict.state == JobState::Failed && textOf(record->run, "on_failure") != name(Run::OnFailure::Stop);
+    if (goesOn) {
+      auto status = history_->statusOf(run);
+      if (!status) return status;
+      status->state = verdict.state;
+      status->failed = verdict.failed;
+      return status;
+    }
+    if (auto ended = endRun(*history_, *record, verdict.state, verdict.failed, nullptr); !ended) return ended.error();
   }
   return history_->statusOf(run);
 }
@@ -207,6 +217,23 @@ Result<std::string> Launcher::logOf(const std::string& run, int rank, std::size_
     return std::move(output->out);
   }
   return invalidInput(run, fmt::format("has no rank {}: its ranks are 0 to {}", rank, record->worldSize - 1));
+}
+
+Result<LaunchRequest> Launcher::requestOf(const std::string& run) {
+  auto record = history_->find(run);
+  if (!record) return std::move(record).error();
+  LaunchRequest request;
+  auto plan = parsePlan(record->plan, run + ": plan");
+  if (!plan) return std::move(plan).error();
+  request.plan = *std::move(plan);
+  JsonContext context{run + ": run", {}};
+  JsonReader reader(record->run, context);
+  request.run = readRun(reader);
+  if (context.error) return *std::move(context.error);
+  request.local = std::ranges::all_of(record->nodes, [](const JobNode& node) { return node.ssh.host.empty(); });
+  request.continues = record->continues;
+  request.timeouts = record->timeouts;
+  return request;
 }
 
 Result<int> Launcher::worldSizeOf(const std::string& run) {

@@ -41,6 +41,8 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   json["run_id"] = runId;
   json["plan"] = toJson(request.plan);
   json["run"] = toJson(request.run);
+  // for each node its own stands in node.json, and the end is the workstation's business: neither belongs into every journal
+  for (const char* key : {"environment", "end_command"}) json["run"].erase(key);
   if (!request.resume.empty()) json["resume"] = request.resume;
   json["data"] = Json{{"train", dataPath}, {"sha256", data.sha256}, {"train_bytes", data.trainBytes}};
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};
@@ -58,11 +60,7 @@ SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout) {
 Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
                                         std::stop_token stop, LoginHelp* help) {
   if (target.host.empty()) return std::unique_ptr<Host>(std::make_unique<LocalHost>(name));
-  if (!target.proxyJump.empty()) {
-    return invalidInput(name, "proxy_jump cannot be used yet",
-                        fmt::format("put `ProxyJump {}` for this host into ~/.ssh/config", target.proxyJump));
-  }
-  SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts};
+  SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts, .proxyJump = target.proxyJump};
   if (target.port != SshTarget{}.port) address.port = target.port;  // 22 is what a file means that names no port
   return connectSsh(name, address, deadline, std::move(stop), help);
 }
@@ -71,7 +69,7 @@ Connector connectorAsking(std::shared_ptr<LoginAdvisor> advisor) {
   return [advisor = std::move(advisor)](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
                                         const std::stop_token& stop) {
     while (true) {
-      LoginHelp help{advisor->passPhrases(), {}};
+      LoginHelp help{advisor->secrets(), {}};
       auto host = connectTo(target, name, deadline, stop, &help);
       if (host || !help.obstacle || !advisor->settle(name, *help.obstacle, stop)) return host;
     }

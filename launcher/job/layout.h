@@ -35,7 +35,7 @@ struct NodeLayout {
 /// How to reach a node for this request: no host if it is this machine.
 [[nodiscard]] SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout);
 
-/// LocalHost for no host, else SshHost; proxy_jump is refused as "not yet".
+/// LocalHost for no host, else SshHost.
 [[nodiscard]] Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name,
                                                       std::chrono::milliseconds deadline, std::stop_token stop = {},
                                                       LoginHelp* help = nullptr);

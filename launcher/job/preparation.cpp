@@ -11,6 +11,9 @@
 
 #include "core/plan/features.h"
 #include "core/plan/violations.h"
+#include "launcher/deploy/elf.h"
+#include "launcher/deploy/packed_file.h"
+#include "launcher/deploy/pairs.h"
 
 namespace evenkeel {
 namespace {
@@ -105,7 +108,8 @@ void Preparation::examinePlan() {
   }
   if (request_.plan.pipelines.empty()) object("", "plan", invalidInput("plan", "has no pipelines"));
   if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
-  auto bundle = programBundle(request_.programs);
+  const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request_, layout).host.empty(); };
+  auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_) : programBundle(request_.programs);
   if (bundle) {
     programs_ = *std::move(bundle);
   } else {
@@ -134,6 +138,13 @@ void Preparation::examineNode(PreparedNode& node) {
                   failed(name, fmt::format("is {}, our programs are for {}", node.facts.architecture, ownArchitecture()),
                          "build them for that machine too"));
   }
+  // programs that were tried there say by themselves what they lack; before the copying this is all that can be said
+  const std::string version = node.facts.libc.starts_with("glibc ") ? node.facts.libc.substr(6) : std::string();
+  if (!node.isHere() && !programs_->glibc.empty() && compareVersions(version, programs_->glibc) < 0) {
+    return object(name, "machine",
+                  failed(name, fmt::format("has {}, and our programs need glibc {}", version.empty() ? "no glibc" : node.facts.libc, programs_->glibc),
+                         "build them on a system as old as the oldest node"));
+  }
   tell({.node = name,
         .check = "machine",
         .passed = true,
@@ -145,9 +156,9 @@ void Preparation::examineNode(PreparedNode& node) {
 void Preparation::examineDisk(const PreparedNode& node) {
   const std::uint64_t needed = kSpareBytes + (node.isHere() ? 0 : bytesOf(programs_->files) + data_->bytes);
   const std::string found = fmt::format("{} free in {}", megabytes(node.facts.freeBytes), node.facts.cacheDirectory);
-  if (!node.facts.canWrite) {
+  if (!node.facts.unwritable.empty()) {
     object(node.layout.name, "disk",
-           failed("", fmt::format("{} cannot be written", node.facts.cacheDirectory), "set XDG_CACHE_HOME there"));
+           failed("", fmt::format("{} cannot be written", node.facts.unwritable), "set XDG_CACHE_HOME and XDG_DATA_HOME there to folders that can"));
   } else if (node.facts.freeBytes < needed) {
     object(node.layout.name, "disk", failed("", fmt::format("{}; {} are needed", found, megabytes(needed))));
   } else {
@@ -176,7 +187,7 @@ void Preparation::examinePrograms(PreparedNode& node) {
   tell({.node = node.layout.name,
         .check = "programs",
         .passed = true,
-        .detail = fmt::format("{} are to be copied", megabytes(missing))});
+        .detail = missing == 0 ? "are there, from another version" : fmt::format("{} are to be copied (packed: less)", megabytes(missing))});
 }
 
 void Preparation::tryOut(PreparedNode& node) {
@@ -231,25 +242,43 @@ void Preparation::examineAddresses() {
 }
 
 void Preparation::copy() {
+  packers_ = packersHere();
   inParallel(nodes_.size(), [this](std::size_t i) {
     if (!nodes_[i].isHere()) copyTo(nodes_[i]);
   });
+  examineConnections();
+}
+
+/// That each node can connect to each other one where training will: loopback, a firewall or the wrong interface shows here, with both names,
+/// and not as a silence after the start.
+void Preparation::examineConnections() {
+  if (nodes_.size() < 2 || isLoopbackEnough() || firstCode_ || stop_.stop_requested()) return;
+  std::vector<PairNode> pairs;
+  for (const PreparedNode& node : nodes_) pairs.push_back({.name = node.layout.name, .host = node.host.get(), .agent = node.programs + "/evenkeel-agent", .address = node.trainAddress});
+  const auto faults = connectionMatrix(pairs, request_.timeouts.command, stop_);
+  if (!faults) return object("", "connections", faults.error());
+  for (const PairFault& fault : *faults) {
+    if (fault.from == fault.to) object(fault.from, "connections", failed("", fmt::format("cannot listen at its address: {}", fault.reason), "give the node its own train_address"));
+    else object(fault.from, "connections", unreachable("", fmt::format("cannot connect to {}: {}", fault.to, fault.reason), "give both nodes the train_address of an interface that they share, and open it in the firewall"));
+  }
+  if (faults->empty()) tell({.node = "", .check = "connections", .passed = true, .detail = fmt::format("each of {} nodes can connect to each other", nodes_.size())});
 }
 
 void Preparation::copyTo(PreparedNode& node) {
   const std::string& name = node.layout.name;
-  const std::uint64_t programs = bytesOf(node.missingPrograms), all = programs + bytesOf(node.missingData);
-  std::uint64_t before = 0;
-  const auto told = [&](std::uint64_t done, std::uint64_t) {
+  const auto told = [&](std::uint64_t done, std::uint64_t total) {
     const std::lock_guard lock(mutex_);
-    observer_.onCopy(name, before + done, all);
+    observer_.onCopy(name, done, total);
   };
-  auto put = copyFiles(*node.host, node.facts.cacheDirectory, *programs_, node.missingPrograms, told, stop_);
+  CopyOptions options{.packed = localCache_ / "packed", .packer = {}};
+  for (const std::string& packer : packers_) {
+    if (options.packer.empty() && std::ranges::find(node.facts.unpackers, packer) != node.facts.unpackers.end()) options.packer = packer;
+  }
+  auto put = copyFiles(*node.host, node.facts.cacheDirectory, *programs_, node.missingPrograms, options, told, stop_);
   if (!put) return object(name, "programs", put.error());
-  before = programs;
-  put = copyFiles(*node.host, node.facts.cacheDirectory, bundleOf(*data_), node.missingData, told, stop_);
+  put = copyFiles(*node.host, node.facts.cacheDirectory, bundleOf(*data_), node.missingData, {}, told, stop_);
   if (!put) return object(name, "data", put.error());
-  if (programs > 0) tryOut(node);  // what was there was tried before
+  if (!node.missingPrograms.empty()) tryOut(node);  // what was there was tried before
 }
 
 }  // namespace evenkeel

@@ -68,7 +68,8 @@ Json toJson(const std::vector<JobNode>& nodes) {
              {"port", node.ssh.port},
              {"user", node.ssh.user},
              {"identity", node.ssh.identity},
-             {"known_hosts", node.ssh.knownHosts}};
+             {"known_hosts", node.ssh.knownHosts},
+             {"proxy_jump", node.ssh.proxyJump}};
     json.push_back(Json{{"name", node.name},
                         {"ssh", std::move(ssh)},
                         {"directory", node.directory},
@@ -94,6 +95,7 @@ Result<std::vector<JobNode>> parseJobNodes(const std::string& text, const std::s
                 .user = ssh.text("user"),
                 .identity = ssh.text("identity")};
     node.ssh.knownHosts = ssh.text("known_hosts");
+    node.ssh.proxyJump = ssh.text("proxy_jump", "");
     node.directory = entry.text("directory");
     node.agent = entry.text("agent");
     node.firstRank = static_cast<int>(entry.integer("first_rank", {0, kMaxDevices}));

@@ -30,6 +30,7 @@ Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::st
   record_.plan = toJson(request.plan);
   record_.run = toJson(request.run);
   record_.timeouts = request.timeouts;
+  record_.continues = request.continues;
   if (request.plan.predicted) record_.predictedIterationMs = milliseconds(request.plan.predicted->iteration);
   for (std::size_t i = 0; i < preparation_.nodes().size(); ++i) {
     const PreparedNode& node = preparation_.nodes()[i];
@@ -47,6 +48,10 @@ Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::st
 
 NodeJob Starter::nodeJobOf(std::size_t nodeRank) const {
   const PreparedNode& node = preparation_.nodes()[nodeRank];
+  Run::Environment environment = request_.run.environment;
+  if (const auto own = request_.run.nodeEnvironment.find(node.layout.name); own != request_.run.nodeEnvironment.end()) {
+    for (const auto& [name, value] : own->second) environment[name] = value;
+  }
   return {.runId = record_.id,
           .node = node.layout.name,
           .nodeRank = static_cast<int>(nodeRank),
@@ -56,7 +61,8 @@ NodeJob Starter::nodeJobOf(std::size_t nodeRank) const {
           .masterAddress = masterAddress_,
           .masterPort = masterPort_,
           .hostsStore = nodeRank == 0,
-          .worker = node.programs + "/evenkeel-worker"};
+          .worker = node.programs + "/evenkeel-worker",
+          .environment = std::move(environment)};
 }
 
 /// Returns the port of the store if the node hosts it.

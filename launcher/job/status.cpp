@@ -60,6 +60,7 @@ Json toJson(const JobStatus& status) {
   json["steps"] = status.steps;
   json["losses"] = Json::array();
   for (const double loss : status.losses) json["losses"].push_back(finite(loss));
+  if (!status.attempts.empty()) json["attempts"] = status.attempts;
   json["iteration_ms"] = nullptr;
   if (status.iterationMs) {
     json["iteration_ms"] = Json{{"median", finite(status.iterationMs->median)},

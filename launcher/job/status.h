@@ -43,6 +43,7 @@ struct JobStatus {
   JobState state = JobState::Preparing;
   std::int64_t steps = 0;      // done by every rank
   std::vector<double> losses;  // one a step
+  std::vector<std::string> attempts;  // the runs that this one goes on for, the first one first
   struct Spread {
     double median = 0, p5 = 0, p95 = 0;
     bool operator==(const Spread&) const = default;

@@ -7,20 +7,25 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 
+#include "core/base/words.h"
+#include "launcher/ssh/host_keys.h"
 #include "launcher/ssh/quoting.h"
+#include "launcher/ssh/ssh_line.h"
 #include "launcher/ssh/tcp.h"
 
 namespace evenkeel {
 namespace {
 
 using Key = std::unique_ptr<ssh_key_struct, decltype(&::ssh_key_free)>;
+using Kind = LoginObstacle::Kind;
+
+constexpr int kMostRounds = 8;  // of questions of one login
 
 /// Whether a private key file can only be read with a pass phrase: OpenSSH's own format names its cipher, PEM says so in words.
 bool isLocked(const std::string& file) {
@@ -41,23 +46,13 @@ int refusePassPhrase(const char* /*prompt*/, char* /*buffer*/, std::size_t /*len
   return -1;
 }
 
-std::string fingerprintOf(ssh_key key) {
-  unsigned char* hash = nullptr;
-  std::size_t length = 0;
-  if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &length) != SSH_OK) return "(no fingerprint)";
-  const std::unique_ptr<char, decltype(&::ssh_string_free_char)> text(
-      ::ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, length), &::ssh_string_free_char);
-  ::ssh_clean_pubkey_hash(&hash);
-  return text ? text.get() : "(no fingerprint)";
-}
-
 class Login {
  public:
   Login(const std::string& where, const SshAddress& address, const TimeLimits& limits, const StopEvent& stop, LoginHelp* help)
       : where_(where), address_(address), limits_(limits), stop_(stop), help_(help), session_(::ssh_new()) {}
 
   Result<SshSession> run() {
-    for (const auto step : {&Login::setOptions, &Login::connect, &Login::checkHostKey, &Login::authenticate}) {
+    for (const auto step : {&Login::setOptions, &Login::connect, &Login::checkKey, &Login::authenticate}) {
       if (auto done = (this->*step)(); !done) return done.error();
     }
     return std::move(session_);
@@ -66,43 +61,42 @@ class Login {
  private:
   Result<void> setOptions();
   Result<void> connect();
-  Result<void> checkHostKey();
+  Result<OwnedFd> line();
+  Result<OwnedFd> lineThroughJumps();
+  Result<void> checkKey();
   Result<void> authenticate();
   Result<bool> tryAgent();
   Result<bool> tryKeyFile(const std::string& file);
+  Result<bool> tryQuestions();
+  Result<bool> tryPassword();
   Result<int> drive(const std::function<int()>& call, int again);
-  Error hostKeyError(int verdict, ssh_key key);
   void hindered(LoginObstacle obstacle);
-  [[nodiscard]] std::string knownFingerprints() const;
-  [[nodiscard]] std::string option(ssh_options_e which) const;
-  [[nodiscard]] std::string sshCommand() const;
+  /// What a person has given for this obstacle.
+  [[nodiscard]] const std::string* secretFor(const LoginObstacle& obstacle) const;
+  [[nodiscard]] bool accepts(unsigned method) const { return (static_cast<unsigned>(::ssh_userauth_list(session_.get(), nullptr)) & method) != 0; }
+  [[nodiscard]] LoginObstacle obstacleOf(Kind kind, std::string question = {}) const;
+  [[nodiscard]] std::string place() const { return fmt::format("{} port {}", settings_.host, settings_.port); }
+  [[nodiscard]] std::string sshCommand(std::vector<std::string> argv, bool withCommand = true) const;
+  [[nodiscard]] Error refusal() const;
 
   const std::string& where_;
   const SshAddress& address_;
   const TimeLimits& limits_;
   const StopEvent& stop_;
   LoginHelp* help_;
+  SshSettings settings_;
   SshSession session_;
-  std::string host_;  // after ~/.ssh/config
-  unsigned port_ = 22;
-  std::string user_;
+  std::function<std::string()> complaint_;  // of a proxy command
   std::vector<std::string> tried_;
 };
 
-std::string Login::option(ssh_options_e which) const {
-  char* value = nullptr;
-  if (::ssh_options_get(session_.get(), which, &value) != SSH_OK || value == nullptr) return {};
-  const std::unique_ptr<char, decltype(&::ssh_string_free_char)> owned(value, &::ssh_string_free_char);
-  return value;
-}
-
-std::string Login::sshCommand() const {
-  std::vector<std::string> argv{"ssh"};
+std::string Login::sshCommand(std::vector<std::string> argv, bool withCommand) const {
   if (address_.port) argv.insert(argv.end(), {"-p", std::to_string(*address_.port)});
   if (!address_.identity.empty()) argv.insert(argv.end(), {"-i", address_.identity});
   if (!address_.knownHosts.empty()) argv.insert(argv.end(), {"-o", "UserKnownHostsFile=" + address_.knownHosts});
+  if (!address_.proxyJump.empty()) argv.insert(argv.end(), {"-o", "ProxyJump=" + address_.proxyJump});
   argv.push_back(address_.user.empty() ? address_.host : address_.user + "@" + address_.host);
-  argv.push_back("true");
+  if (withCommand) argv.emplace_back("true");
   return shellLine(argv);
 }
 
@@ -117,110 +111,110 @@ Result<int> Login::drive(const std::function<int()>& call, int again) {
     const int ready = ::poll(fds.data(), fds.size(), limits_.pollTimeout());
     if (stop_.stopped()) return cancelled(where_, "logging in was stopped");
     if (ready == 0) {
-      return unreachable(where_, fmt::format("{} port {} {} (it took the connection and then fell silent)", host_, port_,
-                                             limits_.expired().value_or("does not answer")));
+      return unreachable(where_, fmt::format("{} {} (it took the connection and then fell silent)", place(), limits_.expired().value_or("does not answer")),
+                         "is that port an SSH server's, and is the machine alive?");
     }
   }
 }
 
 Result<void> Login::setOptions() {
+  auto settings = settingsOf(where_, address_);
+  if (!settings) return settings.error();
+  settings_ = *std::move(settings);
   ssh_session session = session_.get();
-  std::string host = address_.host;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // an IPv6 address as in URLs
   const int off = 0, on = 1;
   ::ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &off);
   ::ssh_options_set(session, SSH_OPTIONS_NODELAY, &on);
-  if (::ssh_options_set(session, SSH_OPTIONS_HOST, host.c_str()) != SSH_OK) {
-    return invalidInput(where_, fmt::format("\"{}\" is no host name or address", address_.host));
-  }
+  ::ssh_options_set(session, SSH_OPTIONS_HOST, address_.host.c_str());
   const bool isExplicit = address_.port && !address_.user.empty() && !address_.identity.empty();
-  if (!isExplicit && ::ssh_options_parse_config(session, nullptr) != SSH_OK) {
-    return invalidInput(where_, fmt::format("~/.ssh/config cannot be used: {}", ::ssh_get_error(session)));
-  }
-  if (address_.port) {
-    const auto port = static_cast<unsigned>(*address_.port);
-    ::ssh_options_set(session, SSH_OPTIONS_PORT, &port);
-  }
-  if (!address_.user.empty()) ::ssh_options_set(session, SSH_OPTIONS_USER, address_.user.c_str());
-  if (!address_.knownHosts.empty()) {
-    ::ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, address_.knownHosts.c_str());
-    ::ssh_options_set(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
-  }
-  host_ = option(SSH_OPTIONS_HOST);
-  ::ssh_options_get_port(session, &port_);
+  if (!isExplicit) ::ssh_options_parse_config(session, nullptr);  // ciphers and the like; settingsOf() has found it readable
+  const auto port = static_cast<unsigned>(settings_.port);
+  ::ssh_options_set(session, SSH_OPTIONS_HOST, settings_.host.c_str());
+  ::ssh_options_set(session, SSH_OPTIONS_PORT, &port);
+  if (!settings_.user.empty()) ::ssh_options_set(session, SSH_OPTIONS_USER, settings_.user.c_str());
+  ::ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, settings_.knownHosts.c_str());
+  if (!address_.knownHosts.empty()) ::ssh_options_set(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
   return {};
+}
+
+Result<OwnedFd> Login::lineThroughJumps() {
+  // the last jump host is the one that knows our host; it is reached through those before it
+  const std::size_t comma = address_.proxyJump.rfind(',');
+  std::string last = comma == std::string::npos ? address_.proxyJump : address_.proxyJump.substr(comma + 1);
+  SshAddress jump{.identity = address_.identity, .knownHosts = address_.knownHosts};
+  if (comma != std::string::npos) jump.proxyJump = address_.proxyJump.substr(0, comma);
+  if (const std::size_t at = last.rfind('@'); at != std::string::npos) {
+    jump.user = last.substr(0, at);
+    last.erase(0, at + 1);
+  }
+  const bool isBareIpv6 = !last.starts_with('[') && std::ranges::count(last, ':') > 1;
+  if (const std::size_t colon = last.rfind(':'); colon != std::string::npos && !isBareIpv6 && !last.ends_with(']')) {
+    jump.port = parseNumber<int>(std::string_view(last).substr(colon + 1)).value_or(0);
+    last.erase(colon);
+  }
+  jump.host = last;
+  const std::string name = fmt::format("{}, jump host {}", where_, jump.host);
+  auto session = logIn(name, jump, limits_, stop_, help_);
+  if (!session) return std::move(session).error();
+  auto line = lineThroughJump(where_, *std::move(session), jump.host, settings_.host, settings_.port, limits_, stop_);
+  if (!line) return std::move(line).error();
+  session_.get_deleter().line = std::move(line->owner);
+  return std::move(line->fd);
+}
+
+Result<OwnedFd> Login::line() {
+  if (!address_.proxyJump.empty()) return lineThroughJumps();
+  if (settings_.proxyCommand.empty()) return connectTcp(where_, settings_.host, settings_.port, limits_, stop_);
+  auto line = lineThroughCommand(where_, settings_.proxyCommand);
+  if (!line) return std::move(line).error();
+  session_.get_deleter().line = std::move(line->owner);
+  complaint_ = std::move(line->complaint);
+  return std::move(line->fd);
 }
 
 Result<void> Login::connect() {
+  auto socket = line();
+  if (!socket) return std::move(socket).error();
   ssh_session session = session_.get();
-  if (option(SSH_OPTIONS_PROXYCOMMAND).empty()) {
-    auto socket = connectTcp(where_, host_, static_cast<int>(port_), limits_, stop_);
-    if (!socket) return std::move(socket).error();
-    const int fd = socket->release();  // the session closes it
-    ::ssh_options_set(session, SSH_OPTIONS_FD, &fd);
-  }
+  const int fd = socket->release();  // the session closes it
+  ::ssh_options_set(session, SSH_OPTIONS_FD, &fd);
   ::ssh_set_blocking(session, 0);
   auto connected = drive([&] { return ::ssh_connect(session); }, SSH_AGAIN);
-  if (!connected) return std::move(connected).error();
-  if (*connected != SSH_OK) return unreachable(where_, fmt::format("{} port {}: {}", host_, port_, ::ssh_get_error(session)));
-  return {};
-}
-
-/// Of the keys that the known-hosts file has for this host.
-std::string Login::knownFingerprints() const {
-  const std::string name = port_ == 22 ? host_ : fmt::format("[{}]:{}", host_, port_);
-  std::string fingerprints;
-  std::ifstream file(option(SSH_OPTIONS_KNOWNHOSTS));
-  for (std::string line; std::getline(file, line);) {
-    ssh_knownhosts_entry* entry = nullptr;
-    if (::ssh_known_hosts_parse_line(name.c_str(), line.c_str(), &entry) != SSH_OK || entry == nullptr) continue;
-    if (!fingerprints.empty()) fingerprints += ", ";
-    fingerprints +=
-        fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(entry->publickey)), fingerprintOf(entry->publickey));
-    ::ssh_knownhosts_entry_free(entry);
+  const std::string said = complaint_ ? complaint_() : std::string();
+  const std::string remedy = complaint_ ? "this must work without a question: " + sshCommand({"ssh", "-o", "BatchMode=yes"}) : "is that port an SSH server's?";
+  if (!connected) {
+    Error error = std::move(connected).error();
+    if (!said.empty()) error.what += "; the proxy command says: " + said;
+    return error;
   }
-  return fingerprints.empty() ? "another one" : fingerprints;
+  if (*connected == SSH_OK) return {};
+  return unreachable(where_, said.empty() ? fmt::format("{}: {}", place(), ::ssh_get_error(session)) : fmt::format("{}: the proxy command says: {}", place(), said),
+                     remedy);
 }
 
 void Login::hindered(LoginObstacle obstacle) {
-  obstacle.host = host_;
-  obstacle.port = static_cast<int>(port_);
+  obstacle.host = settings_.host;
+  obstacle.port = settings_.port;
   if (help_ != nullptr) help_->obstacle = std::move(obstacle);
 }
 
-Error Login::hostKeyError(int verdict, ssh_key key) {
-  const std::string file = address_.knownHosts.empty() ? option(SSH_OPTIONS_KNOWNHOSTS) : address_.knownHosts;
-  const std::string shown = fmt::format("{} {}", ::ssh_key_type_to_char(::ssh_key_type(key)), fingerprintOf(key));
-  const std::string entry = port_ == 22 ? host_ : fmt::format("[{}]:{}", host_, port_);
-  if (verdict == SSH_KNOWN_HOSTS_UNKNOWN || verdict == SSH_KNOWN_HOSTS_NOT_FOUND) {
-    char* line = nullptr;
-    ::ssh_session_export_known_hosts_entry(session_.get(), &line);
-    const std::unique_ptr<char, decltype(&::ssh_string_free_char)> owned(line, &::ssh_string_free_char);
-    hindered({.shownKey = shown, .knownHosts = file, .knownHostsLine = line == nullptr ? "" : line});
-    return failed(
-        where_, fmt::format("the key of {} port {} is unknown: {}", host_, port_, shown),
-        fmt::format("compare it with `ssh-keygen -lf` of the host's own key file; if they are equal: ssh-keyscan -p {} {} >> {}",
-                    port_, shellWord(host_), shellWord(file)));
-  }
-  hindered(
-      {.kind = LoginObstacle::Kind::ChangedHostKey, .shownKey = shown, .knownKeys = knownFingerprints(), .knownHosts = file});
-  return failed(where_,
-                fmt::format("the key of {} port {} has changed: {} has {}, the host shows {}: someone may be in between", host_,
-                            port_, file, knownFingerprints(), shown),
-                fmt::format("if the host was really set up anew: ssh-keygen -R {} -f {}", shellWord(entry), shellWord(file)));
+const std::string* Login::secretFor(const LoginObstacle& obstacle) const {
+  if (help_ == nullptr) return nullptr;
+  const auto given = help_->secrets.find(obstacle.secretName());
+  return given == help_->secrets.end() ? nullptr : &given->second;
 }
 
-Result<void> Login::checkHostKey() {
-  ssh_key raw = nullptr;
-  if (::ssh_get_server_publickey(session_.get(), &raw) != SSH_OK) return unreachable(where_, "the host shows no key");
-  const Key key(raw, &::ssh_key_free);
-  const ssh_known_hosts_e verdict = ::ssh_session_is_known_server(session_.get());
-  if (verdict == SSH_KNOWN_HOSTS_OK) return {};
-  if (verdict == SSH_KNOWN_HOSTS_ERROR) {
-    return failed(where_, fmt::format("the known hosts in {} cannot be read: {}", option(SSH_OPTIONS_KNOWNHOSTS),
-                                      ::ssh_get_error(session_.get())));
-  }
-  return hostKeyError(verdict, raw);
+LoginObstacle Login::obstacleOf(Kind kind, std::string question) const {
+  std::string user = settings_.user;
+  if (user.empty() && std::getenv("USER") != nullptr) user = std::getenv("USER");
+  return {.kind = kind, .host = settings_.host, .port = settings_.port, .user = std::move(user), .question = std::move(question)};
+}
+
+Result<void> Login::checkKey() {
+  std::optional<LoginObstacle> obstacle;
+  auto checked = checkHostKey(where_, session_.get(), settings_, obstacle);
+  if (obstacle) hindered(*std::move(obstacle));
+  return checked;
 }
 
 Result<bool> Login::tryAgent() {
@@ -236,10 +230,10 @@ Result<bool> Login::tryAgent() {
 
 Result<bool> Login::tryKeyFile(const std::string& file) {
   ssh_key raw = nullptr;
-  const auto given = help_ == nullptr ? std::map<std::string, std::string>::const_iterator{} : help_->passPhrases.find(file);
-  const bool isGiven = help_ != nullptr && given != help_->passPhrases.end();
-  const int read =
-      ::ssh_pki_import_privkey_file(file.c_str(), isGiven ? given->second.c_str() : nullptr, &refusePassPhrase, nullptr, &raw);
+  LoginObstacle locked = obstacleOf(Kind::PassPhrase);
+  locked.identity = file;
+  const std::string* given = secretFor(locked);
+  const int read = ::ssh_pki_import_privkey_file(file.c_str(), given == nullptr ? nullptr : given->c_str(), &refusePassPhrase, nullptr, &raw);
   const Key key(raw, &::ssh_key_free);
   if (read == SSH_EOF) {
     tried_.push_back(fmt::format("{} (no such file, or not readable)", file));
@@ -247,10 +241,11 @@ Result<bool> Login::tryKeyFile(const std::string& file) {
   }
   if (read != SSH_OK) {
     const bool needsPassPhrase = isLocked(file);
-    if (needsPassPhrase) hindered({.kind = LoginObstacle::Kind::PassPhrase, .identity = file, .wasWrong = isGiven});
-    tried_.push_back(!needsPassPhrase ? fmt::format("{} (no private key)", file)
-                     : isGiven        ? fmt::format("{} (the pass phrase does not open it)", file)
-                                      : fmt::format("{} (it needs a pass phrase: ssh-add {})", file, shellWord(file)));
+    locked.wasWrong = given != nullptr;
+    if (needsPassPhrase) hindered(locked);
+    tried_.push_back(!needsPassPhrase   ? fmt::format("{} (no private key)", file)
+                     : given != nullptr ? fmt::format("{} (the pass phrase does not open it)", file)
+                                        : fmt::format("{} (it needs a pass phrase: ssh-add {})", file, shellWord(file)));
     return false;
   }
   tried_.push_back(file);
@@ -259,44 +254,109 @@ Result<bool> Login::tryKeyFile(const std::string& file) {
   return *outcome == SSH_AUTH_SUCCESS;
 }
 
+/// Keyboard-interactive: the server asks, what a person has answered before is handed over; the first open question is the obstacle.
+Result<bool> Login::tryQuestions() {
+  tried_.emplace_back("the server's questions");
+  std::optional<LoginObstacle> last;  // that we had an answer to
+  for (int round = 0; round < kMostRounds; ++round) {
+    auto outcome = drive([&] { return ::ssh_userauth_kbdint(session_.get(), nullptr, nullptr); }, SSH_AUTH_AGAIN);
+    if (!outcome) return std::move(outcome).error();
+    if (*outcome == SSH_AUTH_SUCCESS) return true;
+    if (*outcome != SSH_AUTH_INFO) {
+      if (last && *outcome == SSH_AUTH_DENIED) {
+        last->wasWrong = true;
+        hindered(*last);
+        tried_.back() = fmt::format("the server's question \"{}\" (the answer was wrong)", last->question);
+      }
+      return false;
+    }
+    const int count = ::ssh_userauth_kbdint_getnprompts(session_.get());
+    for (int i = 0; i < count; ++i) {
+      char isShown = 0;
+      const char* text = ::ssh_userauth_kbdint_getprompt(session_.get(), static_cast<unsigned>(i), &isShown);
+      LoginObstacle question = obstacleOf(Kind::Question, text == nullptr ? "" : text);
+      while (!question.question.empty() && question.question.back() == ' ') question.question.pop_back();
+      question.isShown = isShown != 0;
+      const std::string* answer = secretFor(question);
+      if (answer == nullptr) {
+        tried_.back() = fmt::format("the server's question \"{}\" (nobody is here to answer it)", question.question);
+        hindered(std::move(question));
+        return false;
+      }
+      ::ssh_userauth_kbdint_setanswer(session_.get(), static_cast<unsigned>(i), answer->c_str());
+      last = std::move(question);
+    }
+  }
+  return false;
+}
+
+Result<bool> Login::tryPassword() {
+  LoginObstacle missing = obstacleOf(Kind::Password);
+  const std::string* password = secretFor(missing);
+  if (password == nullptr) {
+    tried_.emplace_back("a password (nobody is here to type it)");
+    hindered(std::move(missing));
+    return false;
+  }
+  auto outcome = drive([&] { return ::ssh_userauth_password(session_.get(), nullptr, password->c_str()); }, SSH_AUTH_AGAIN);
+  if (!outcome) return std::move(outcome).error();
+  if (*outcome == SSH_AUTH_SUCCESS) return true;
+  tried_.emplace_back("the password (it was wrong)");
+  missing.wasWrong = true;
+  if (*outcome == SSH_AUTH_DENIED) hindered(std::move(missing));
+  return false;
+}
+
 Result<void> Login::authenticate() {
   // asking with "none" makes the server say what it accepts
   auto none = drive([&] { return ::ssh_userauth_none(session_.get(), nullptr); }, SSH_AUTH_AGAIN);
   if (!none) return std::move(none).error();
   if (*none == SSH_AUTH_SUCCESS) return {};
-  const int accepted = ::ssh_userauth_list(session_.get(), nullptr);
-  if ((static_cast<unsigned>(accepted) & SSH_AUTH_METHOD_PUBLICKEY) != 0) {
-    auto byAgent = tryAgent();
-    if (!byAgent) return std::move(byAgent).error();
-    if (*byAgent) return {};
-    std::vector<std::string> files;
-    if (!address_.identity.empty()) {
-      files.push_back(address_.identity);
-    } else {
-      if (const std::string configured = option(SSH_OPTIONS_IDENTITY); !configured.empty()) files.push_back(configured);
-      const char* home = std::getenv("HOME");
-      for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
-        const std::string file = fmt::format("{}/.ssh/{}", home == nullptr ? "" : home, name);
-        if (std::filesystem::exists(file) && (files.empty() || files.front() != file)) files.push_back(file);
-      }
-    }
-    for (const std::string& file : files) {
-      auto byKey = tryKeyFile(file);
-      if (!byKey) return std::move(byKey).error();
-      if (*byKey) return {};
-    }
-  } else {
-    tried_.emplace_back("nothing: the host takes no keys, and we answer no questions");
+  std::vector<std::function<Result<bool>()>> ways;
+  if (accepts(SSH_AUTH_METHOD_PUBLICKEY)) {
+    ways.emplace_back([this] { return tryAgent(); });
+    for (const std::string& file : settings_.identities) ways.emplace_back([this, file] { return tryKeyFile(file); });
   }
-  if (::ssh_is_connected(session_.get()) == 0)
-    return unreachable(where_, fmt::format("{} port {} closed the connection during login", host_, port_));
+  // Asked only after the keys, when the server says again what it accepts: it may want a key and an answer.
+  bool needsPassPhrase = false;
+  ways.emplace_back([&]() -> Result<bool> {
+    needsPassPhrase = help_ != nullptr && help_->obstacle && help_->obstacle->kind == Kind::PassPhrase;
+    if (needsPassPhrase) return false;  // a key that can be opened comes before a password
+    return accepts(SSH_AUTH_METHOD_INTERACTIVE) ? tryQuestions() : accepts(SSH_AUTH_METHOD_PASSWORD) ? tryPassword() : Result<bool>(false);
+  });
+  for (const auto& way : ways) {
+    auto isIn = way();
+    if (!isIn) return std::move(isIn).error();
+    if (*isIn) return {};
+    if (::ssh_is_connected(session_.get()) == 0) break;
+  }
+  if (::ssh_is_connected(session_.get()) == 0 && tried_.size() < 2)
+    return unreachable(where_, place() + " closed the connection during login", "its log says why (sshd: journalctl -u ssh)");
+  return refusal();
+}
+
+Error Login::refusal() const {
   std::string tried;
   for (const std::string& one : tried_) tried += (tried.empty() ? "" : ", ") + one;
-  return failed(where_, fmt::format("{} port {} refuses the login; tried: {}", host_, port_, tried),
-                "this must work without a question: " + sshCommand());
+  if (tried.empty()) tried = "nothing: the host takes neither keys nor passwords nor answers";
+  const bool wantsAnswer = help_ == nullptr && !accepts(SSH_AUTH_METHOD_PUBLICKEY);
+  return failed(where_, fmt::format("{} refuses the login; tried: {}", place(), tried),
+                wantsAnswer ? "launch from a terminal or the window, which ask; or put a key there: " + sshCommand({"ssh-copy-id"}, false)
+                            : "this must work without a question: " + sshCommand({"ssh"}));
 }
 
 }  // namespace
+
+std::string LoginObstacle::secretName() const {
+  switch (kind) {
+    case Kind::UnknownHostKey:
+    case Kind::ChangedHostKey: break;
+    case Kind::PassPhrase: return identity;
+    case Kind::Password: return fmt::format("{}@{}:{}", user, host, port);
+    case Kind::Question: return fmt::format("{}@{}:{} {}", user, host, port, question);
+  }
+  return {};
+}
 
 void SshSessionEnd::operator()(ssh_session_struct* session) const {
   ::ssh_silent_disconnect(session);
@@ -309,22 +369,6 @@ Result<SshSession> logIn(const std::string& where, const SshAddress& address, co
   auto session = Login(where, address, limits, stop, help).run();
   if (session && help != nullptr) help->obstacle.reset();  // another key did
   return session;
-}
-
-Result<void> trustHostKey(const LoginObstacle& unknown) {
-  assert(unknown.kind == LoginObstacle::Kind::UnknownHostKey);
-  const std::filesystem::path file = unknown.knownHosts;
-  std::error_code ignored;
-  if (!file.parent_path().empty() && std::filesystem::create_directory(file.parent_path(), ignored))
-    std::filesystem::permissions(file.parent_path(), std::filesystem::perms::owner_all, ignored);
-  // A file of an editor may lack its last newline: ours must not continue that line.
-  std::ifstream before(file, std::ios::binary | std::ios::ate);
-  const bool isOpenLine = before && before.tellg() > 0 && before.seekg(-1, std::ios::end) && before.get() != '\n';
-  std::ofstream stream(file, std::ios::app);
-  stream << (isOpenLine ? "\n" : "") << unknown.knownHostsLine << (unknown.knownHostsLine.ends_with('\n') ? "" : "\n");
-  stream.flush();
-  if (stream) return {};
-  return failed(file.string(), "cannot be written", "check who may write it");
 }
 
 }  // namespace evenkeel

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/ssh/waits.h"
 
@@ -20,16 +21,33 @@ struct SshAddress {
   std::string user;
   std::string identity;    // file of a private key
   std::string knownHosts;  // file; the only one that is believed if given
+  std::string proxyJump;   // "[user@]host[:port][,...]" as ssh's -J; logged in to with the same known hosts and identity
 };
 
+/// What an address comes to together with ~/.ssh/config: before any connection.
+struct SshSettings {
+  std::string host;
+  int port = 22;
+  std::string user;                     // empty: that of this process
+  std::vector<std::string> identities;  // key files in the order of their trial; also those that do not exist if they were named
+  std::string knownHosts;
+  std::string proxyCommand;             // with its %h, %p and %r filled in; empty: none
+  bool operator==(const SshSettings&) const = default;
+};
+
+/// Reads the configuration (absent: the person's own and the system's, as ssh does) unless port, user and identity are all given. Errors: a
+/// host or jump host that is no name, a port outside 1..65535, a configuration that cannot be read.
+[[nodiscard]] Result<SshSettings> settingsOf(const std::string& where, const SshAddress& address, const std::optional<std::string>& configFile = {});
+
 struct SshSessionEnd {
+  std::shared_ptr<void> line;                          // what carries the session's bytes, if it is no plain connection; goes after it
   void operator()(ssh_session_struct* session) const;  // drops the connection without a word, so that it cannot wait
 };
 using SshSession = std::unique_ptr<ssh_session_struct, SshSessionEnd>;
 
 /// What stood in a login's way and is a person's to settle. A changed host key can only be looked at.
 struct LoginObstacle {
-  enum class Kind { UnknownHostKey, ChangedHostKey, PassPhrase } kind = Kind::UnknownHostKey;
+  enum class Kind { UnknownHostKey, ChangedHostKey, PassPhrase, Password, Question } kind = Kind::UnknownHostKey;
   std::string host;
   int port = 22;
   std::string shownKey;        // of host keys: "ssh-ed25519 SHA256:..." that the host shows
@@ -37,17 +55,23 @@ struct LoginObstacle {
   std::string knownHosts;      // the file
   std::string knownHostsLine;  // what trusting adds to it; of an unknown one only
   std::string identity;        // the key file that needs a pass phrase
+  std::string user;            // whose password it is, or who is asked
+  std::string question;        // of the server (keyboard-interactive): "Verification code:"
+  bool isShown = false;        // what is typed to the question may be seen
   bool wasWrong = false;       // the one that was given does not open it
   bool operator==(const LoginObstacle&) const = default;
+  /// The secret that settles it, in LoginHelp::secrets: the key file, "user@host:port" or "user@host:port question". Empty for host keys.
+  [[nodiscard]] std::string secretName() const;
 };
 
-/// What a login may use besides files and ssh-agent, and what it lacked. Pass phrases are written nowhere.
+/// What a login may use besides files and ssh-agent, and what it lacked. Secrets are written nowhere and given to no other process.
 struct LoginHelp {
-  std::map<std::string, std::string> passPhrases;  // by key file
+  std::map<std::string, std::string> secrets;  // by LoginObstacle::secretName()
   std::optional<LoginObstacle> obstacle;           // set by a login that failed for it
 };
 
-/// Connects, checks the host's key strictly, logs in by ssh-agent or key. Never asks anybody anything: whatever would need an
+/// Connects (through the jump hosts, if there are any), checks the host's key strictly, logs in by ssh-agent, key, password or answers to the
+/// server's questions; the latter two only as far as `help` has them. Never asks anybody anything: whatever would need an
 /// answer is an Error with the command that settles it, and an obstacle of `help` (may be null). An error over an unknown host
 /// key shows its fingerprint, over a changed one both. The session is non-blocking afterwards.
 [[nodiscard]] Result<SshSession> logIn(const std::string& where, const SshAddress& address, const TimeLimits& limits,

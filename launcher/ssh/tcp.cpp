@@ -43,11 +43,12 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
   if (lookup != 0) {  // a numeric address of a family that no interface has is still an address: loopback, for example
     hints.ai_flags = AI_NUMERICHOST;
     if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-      return unreachable(where, fmt::format("cannot find the address of {}: {}", host, ::gai_strerror(lookup)));
+      return unreachable(where, fmt::format("cannot find the address of {}: {}", host, ::gai_strerror(lookup)),
+                         fmt::format("is the name right? `getent hosts {}` asks the same; ~/.ssh/config may give its HostName", host));
     }
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  std::string reasons;
+  std::string reasons, remedy = "is the address right, and is this machine on that network (VPN)?";
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     OwnedFd fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     int outcome = fd.get() < 0 || ::connect(fd.get(), one->ai_addr, one->ai_addrlen) != 0 ? errno : 0;
@@ -56,7 +57,8 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
       const int ready = ::poll(fds.data(), fds.size(), limits.pollTimeout());
       if (stop.stopped()) return cancelled(where, "connecting was stopped");
       if (ready == 0)
-        return unreachable(where, fmt::format("{} port {} does not answer", numeric(one->ai_addr, one->ai_addrlen), port));
+        return unreachable(where, fmt::format("{} port {} does not answer", numeric(one->ai_addr, one->ai_addrlen), port),
+                           "is the machine on, and does a firewall let this port through?");
       if (fds[0].revents != 0) outcome = outcomeOf(fd.get());
     }
     if (outcome == 0) {
@@ -64,10 +66,11 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
       ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return fd;
     }
+    if (outcome == ECONNREFUSED) remedy = "does sshd run there, and is that its port?";
     reasons += fmt::format("{}{} port {}: {}", reasons.empty() ? "" : ", ", numeric(one->ai_addr, one->ai_addrlen), port,
                            ::strerror(outcome));
   }
-  return unreachable(where, reasons);
+  return unreachable(where, reasons, remedy);
 }
 
 std::string peerAddressOf(int fd) {

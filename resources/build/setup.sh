@@ -9,7 +9,7 @@ packages_to_run=(g++ cmake ninja-build ccache pkg-config git
   nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libtbb-dev libssh-dev libsqlite3-dev
   libtorch-dev libgloo-dev libopenblas0-serial openssh-client)
 packages_for_window=(qt6-base-dev libqcustomplot-dev fonts-noto-core fonts-noto-mono)
-packages_to_test=(libgtest-dev libgmock-dev openssh-server procps python3 xvfb xdotool openbox)
+packages_to_test=(libgtest-dev libgmock-dev openssh-server iproute2 procps python3 xvfb xdotool openbox)
 
 # Where a LibTorch of your own is named, Debian's is neither installed nor used.
 if [ -n "${CMAKE_PREFIX_PATH:-}" ] && compgen -G "${CMAKE_PREFIX_PATH%%:*}/share/cmake/Torch/TorchConfig.cmake" >/dev/null; then

@@ -10,7 +10,8 @@ using Kind = LoginObstacle::Kind;
 
 /// What is asked, so that it is asked once.
 std::string subjectOf(const LoginObstacle& obstacle) {
-  return obstacle.kind == Kind::PassPhrase ? obstacle.identity : obstacle.knownHosts + "\n" + obstacle.knownHostsLine;
+  const std::string secret = obstacle.secretName();
+  return secret.empty() ? obstacle.knownHosts + "\n" + obstacle.knownHostsLine : secret;
 }
 
 }  // namespace
@@ -44,8 +45,8 @@ void LoginDesk::trust(int id) {
   });
 }
 
-void LoginDesk::givePassPhrase(int id, std::string passPhrase) {
-  answer(id, [&](const Question& question) { passPhrases_[question.obstacle.identity] = std::move(passPhrase); });
+void LoginDesk::giveSecret(int id, std::string secret) {
+  answer(id, [&](const Question& question) { secrets_[question.obstacle.secretName()] = std::move(secret); });
 }
 
 void LoginDesk::decline(int id) {
@@ -64,16 +65,16 @@ void LoginDesk::beginAnew() {
   declined_.clear();
 }
 
-std::map<std::string, std::string> LoginDesk::passPhrases() {
+std::map<std::string, std::string> LoginDesk::secrets() {
   const std::lock_guard lock(mutex_);
-  return passPhrases_;
+  return secrets_;
 }
 
 LoginDesk::Answer LoginDesk::known(const LoginObstacle& obstacle) const {
   const std::string subject = subjectOf(obstacle);
   if (isClosed_ || declined_.contains(subject)) return Answer::No;
   if (obstacle.kind == Kind::UnknownHostKey) return trusted_.contains(subject) ? Answer::Yes : Answer::None;
-  return !obstacle.wasWrong && passPhrases_.contains(obstacle.identity) ? Answer::Yes : Answer::None;
+  return !obstacle.wasWrong && secrets_.contains(obstacle.secretName()) ? Answer::Yes : Answer::None;
 }
 
 bool LoginDesk::settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) {
@@ -83,7 +84,7 @@ bool LoginDesk::settle(const std::string& node, const LoginObstacle& obstacle, c
     open_.push_back({++lastId_, node, obstacle, {}});
     return false;
   }
-  if (obstacle.kind == Kind::PassPhrase && obstacle.wasWrong) passPhrases_.erase(obstacle.identity);
+  if (obstacle.wasWrong) secrets_.erase(obstacle.secretName());
   LoginObstacle asked = obstacle;  // after the first answer a wrong one is the next login's to find out
   while (true) {
     const Answer answer = known(asked);

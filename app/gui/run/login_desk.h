@@ -11,9 +11,9 @@
 
 namespace evenkeel::gui {
 
-/// Where the threads of jobs bring what only a person can settle, and the window's thread fetches it: host keys and pass phrases,
-/// one at a time. Pass phrases are kept in memory for as long as the window lives; nothing is written but host keys that were
-/// trusted. Whatever is settled once is not asked again: nodes that share a key file share its pass phrase.
+/// Where the threads of jobs bring what only a person can settle, and the window's thread fetches it: host keys, pass phrases, passwords
+/// and the questions of servers, one at a time. Secrets are kept in memory for as long as the window lives; nothing is written but host keys
+/// that were trusted. Whatever is settled once is not asked again: nodes that share a key file share its pass phrase.
 class LoginDesk final : public LoginAdvisor {
  public:
   struct Question {
@@ -29,7 +29,7 @@ class LoginDesk final : public LoginAdvisor {
   /// The oldest that is open; the same until it is answered.
   [[nodiscard]] std::optional<Question> question() const;
   void trust(int id);
-  void givePassPhrase(int id, std::string passPhrase);
+  void giveSecret(int id, std::string secret);
   void decline(int id);
   /// Declines all that is open and whatever comes later: nobody waits any more.
   void close();
@@ -37,7 +37,7 @@ class LoginDesk final : public LoginAdvisor {
   void beginAnew();
 
   // ---- the threads of jobs
-  [[nodiscard]] std::map<std::string, std::string> passPhrases() override;
+  [[nodiscard]] std::map<std::string, std::string> secrets() override;
   [[nodiscard]] bool settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) override;
 
  private:
@@ -48,7 +48,7 @@ class LoginDesk final : public LoginAdvisor {
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable_any changed_;
   std::deque<Question> open_;
-  std::map<std::string, std::string> passPhrases_;
+  std::map<std::string, std::string> secrets_;
   std::set<std::string> trusted_, declined_;  // by what was asked
   int lastId_ = 0;
   bool isClosed_ = false;

@@ -58,7 +58,9 @@ LoginDialog::LoginDialog(LoginDesk::Question question, LoginDesk& desk, QWidget*
   switch (question_.obstacle.kind) {
     case Kind::UnknownHostKey: askAboutUnknownKey(*column); break;
     case Kind::ChangedHostKey: tellOfChangedKey(*column); break;
-    case Kind::PassPhrase: askForPassPhrase(*column); break;
+    case Kind::PassPhrase:
+    case Kind::Password:
+    case Kind::Question: askForSecret(*column); break;
   }
   connect(this, &QDialog::rejected, this, [this] { desk_.decline(question_.id); });
 }
@@ -117,18 +119,23 @@ void LoginDialog::tellOfChangedKey(QVBoxLayout& column) {
   addButtons(column, {}, tr("Close"));
 }
 
-void LoginDialog::askForPassPhrase(QVBoxLayout& column) {
+void LoginDialog::askForSecret(QVBoxLayout& column) {
   const LoginObstacle& obstacle = question_.obstacle;
-  setWindowTitle(tr("Pass phrase"));
-  column.addWidget(paragraph(tr("The key %1 is locked. It is needed for %2.").arg(text(obstacle.identity), place())));
+  const bool isPassPhrase = obstacle.kind == Kind::PassPhrase, isQuestion = obstacle.kind == Kind::Question;
+  const QString title = isPassPhrase ? tr("Pass phrase") : isQuestion ? tr("Question of the server") : tr("Password");
+  const QString label = isQuestion ? text(obstacle.question) : title;
+  setWindowTitle(title);
+  column.addWidget(paragraph(isPassPhrase ? tr("The key %1 is locked. It is needed for %2.").arg(text(obstacle.identity), place())
+                             : isQuestion ? tr("%1 asks %2:").arg(place(), text(obstacle.user))
+                                          : tr("%1 asks for the password of %2.").arg(place(), text(obstacle.user))));
   passPhrase_ = new QLineEdit;
   passPhrase_->setObjectName(QStringLiteral("loginPassPhrase"));
-  passPhrase_->setAccessibleName(tr("Pass phrase"));
-  passPhrase_->setPlaceholderText(tr("Pass phrase"));
-  passPhrase_->setEchoMode(QLineEdit::Password);
+  passPhrase_->setAccessibleName(label);
+  passPhrase_->setPlaceholderText(label);
+  passPhrase_->setEchoMode(obstacle.isShown ? QLineEdit::Normal : QLineEdit::Password);
   column.addWidget(passPhrase_);
   if (obstacle.wasWrong) {
-    QLabel* wrong = paragraph(tr("✕ That pass phrase does not open it."));
+    QLabel* wrong = paragraph(isPassPhrase ? tr("✕ That pass phrase does not open it.") : tr("✕ The server refused that."));
     wrong->setObjectName(QStringLiteral("loginWrong"));
     QPalette tint;
     tint.setColor(QPalette::WindowText, colours(palette()).error);
@@ -136,10 +143,11 @@ void LoginDialog::askForPassPhrase(QVBoxLayout& column) {
     column.addWidget(wrong);
   }
   QLabel* note =
-      paragraph(tr("It stays in memory until Evenkeel closes and is written nowhere. With ssh-add the agent keeps it instead."));
+      paragraph(tr("It stays in memory until Evenkeel closes and is written nowhere. %1")
+                    .arg(isPassPhrase ? tr("With ssh-add the agent keeps it instead.") : tr("With ssh-copy-id a key does instead.")));
   note->setForegroundRole(QPalette::PlaceholderText);
   column.addWidget(note);
-  addButtons(column, tr("Unlock"), tr("Cancel"));
+  addButtons(column, isPassPhrase ? tr("Unlock") : tr("Log in"), tr("Cancel"));
   auto* unlock = findChild<QPushButton*>(QStringLiteral("loginAgree"));
   unlock->setEnabled(false);
   connect(passPhrase_, &QLineEdit::textChanged, this, [this, unlock](const QString& typed) {
@@ -152,8 +160,11 @@ void LoginDialog::askForPassPhrase(QVBoxLayout& column) {
 
 void LoginDialog::agree() {
   if (passPhrase_ != nullptr) {
-    desk_.givePassPhrase(question_.id, passPhrase_->text().toStdString());
-    emit settled(QStringLiteral("ssh-add ") + text(shellWord(question_.obstacle.identity)));
+    desk_.giveSecret(question_.id, passPhrase_->text().toStdString());
+    const LoginObstacle& obstacle = question_.obstacle;
+    emit settled(obstacle.kind == Kind::PassPhrase
+                     ? QStringLiteral("ssh-add ") + text(shellWord(obstacle.identity))
+                     : QStringLiteral("ssh-copy-id -p %1 ").arg(obstacle.port) + text(shellWord(obstacle.user + "@" + obstacle.host)));
   } else {
     desk_.trust(question_.id);
     emit settled(keyScan(question_.obstacle));

@@ -26,7 +26,7 @@ class LoginDialog final : public QDialog {
  private:
   void askAboutUnknownKey(QVBoxLayout& column);
   void tellOfChangedKey(QVBoxLayout& column);
-  void askForPassPhrase(QVBoxLayout& column);
+  void askForSecret(QVBoxLayout& column);
   void addButtons(QVBoxLayout& column, const QString& agree, const QString& decline);
   void agree();
   [[nodiscard]] QString place() const;

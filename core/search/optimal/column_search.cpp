@@ -145,6 +145,18 @@ bool ColumnSearch::startFrom(const Plan& last) {
 
 void ColumnSearch::improve(Aim aim, int mostRounds) { static_cast<void>(improveOnce(aim, mostRounds)); }
 
+void ColumnSearch::improveForIncumbent(int mostRounds) {
+  const int pipelines = static_cast<int>(session_.incumbent().size());
+  if (!space_.isSharded() || pipelines <= holders_) return;
+  const int before = std::exchange(holders_, pipelines);
+  const std::vector<double> pricesBefore = prices_;
+  const double closedForm = maker_.closedForm();
+  improve(Aim::ClosedForm, mostRounds);
+  if (maker_.closedForm() < closedForm) return;
+  holders_ = before;
+  prices_ = pricesBefore;
+}
+
 std::size_t ColumnSearch::improveOnce(Aim aim, int mostRounds) {
   PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(),
                      ratesOf(aim));

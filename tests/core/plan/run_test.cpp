@@ -29,7 +29,7 @@ TEST(RunFile, HasTheDefaultsOfTheDesign) {
 }
 
 TEST(RunFile, RefusesWhatTheRuntimeCannotDoYet) {
-  for (const char* field : {R"("on_failure": "replan")", R"("tokens": 5)"}) {
+  for (const char* field : {R"("tokens": 5)"}) {
     EXPECT_THAT(fromText(std::string(R"({"format": "evenkeel.run/1", "steps": 5, )") + field + "}").error().text(), HasSubstr("cannot be used yet")) << field;
   }
   EXPECT_TRUE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 0, "on_failure": "stop"})"));
@@ -52,6 +52,20 @@ TEST(RunFile, RehearsesInAnyTempo) {
   ASSERT_TRUE(run->rehearsal);
   EXPECT_EQ(run->rehearsal->timeScale, 0.5);
   EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
+}
+
+TEST(RunFile, HoldsWhatIsToHappenAtItsEndAndTheEnvironmentOfEachNode) {
+  const auto run = fromText(R"({"format": "evenkeel.run/1", "steps": 5, "on_failure": "replan", "end_command": "mail me",
+                                "environment": {"NCCL_DEBUG": "INFO", "b3": {"NCCL_SOCKET_IFNAME": "eth1"}}})");
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(run->onFailure, Run::OnFailure::Replan);
+  EXPECT_EQ(run->endCommand, "mail me");
+  EXPECT_EQ(run->environment, (Run::Environment{{"NCCL_DEBUG", "INFO"}}));
+  EXPECT_EQ(run->nodeEnvironment.at("b3"), (Run::Environment{{"NCCL_SOCKET_IFNAME", "eth1"}}));
+  EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
+  for (const char* field : {R"("environment": {"A": 1})", R"("environment": {"A B": "x"})", R"("environment": {"b3": {"1A": "x"}})", R"("environment": [])", R"("on_failure": "pray")"}) {
+    EXPECT_FALSE(fromText(std::string(R"({"format": "evenkeel.run/1", "steps": 5, )") + field + "}")) << field;
+  }
 }
 
 TEST(LearningRate, WarmsUpLinearlyThenFollowsACosine) {

@@ -60,6 +60,8 @@ class OneNode {
     EXPECT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     return fifo;
   }
+  [[nodiscard]] Json& whole() { return jobFile_; }
+  [[nodiscard]] Json& settings() { return jobFile_["run"]; }
   [[nodiscard]] Json& fake() { return jobFile_["run"]["fake"]; }
 
   CommandOutput start() {
@@ -432,6 +434,56 @@ TEST(Agent, RefusesADirectoryThatHasHadItsRun) {
   const CommandOutput again = node.start();
   EXPECT_EQ(again.ending.exitStatus, 1);
   EXPECT_THAT(again.err, HasSubstr("was started here before"));
+}
+
+// gloo #520: a peer that is silent is noticed after a minute; one that was stopped is known at once, and named.
+TEST(Agent, NamesARankThatWasStoppedAndDoesNotGoOn) {
+  OneNode node(2, 1000, {{"all", {{"hang_at", 3}}}});
+  ASSERT_TRUE(node.start().ending.wasGood());
+  bool hasStopped = false;
+  const auto records = node.follow([&](const Json& record) {
+    if (!isStep(record, 1, 2) || std::exchange(hasStopped, true)) return;
+    ::kill(node.pidOfRank(1), SIGSTOP);
+  });
+  const auto warnings = only(records, "warning"), failures = only(records, "failed");
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0]["rank"], 1);
+  EXPECT_THAT(warnings[0]["text"].get<std::string>(), HasSubstr("is stopped by SIGSTOP"));
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0]["rank"], 1);
+  EXPECT_EQ(failures[0]["last_step"], 2);
+  EXPECT_LT(failures[0]["time"].get<double>() - warnings[0]["time"].get<double>(), 60.0);
+  EXPECT_THAT(node.processes(), IsEmpty());
+}
+
+TEST(Agent, LetsARankGoOnThatWasStoppedForAMoment) {
+  OneNode node(1, 5);
+  const std::string gate = node.makeFifo("gate");
+  node.fake() = {{"0", {{"gate_at", {{"step", 3}, {"fifo", gate}}}}}};
+  ASSERT_TRUE(node.start().ending.wasGood());
+  const auto records = node.follow([&](const Json& record) {
+    if (isStep(record, 0, 2)) ::kill(node.pidOfRank(0), SIGSTOP);
+    if (record["event"] != "warning") return;
+    ::kill(node.pidOfRank(0), SIGCONT);
+    std::ofstream(gate) << "go";
+  });
+  EXPECT_EQ(records.back()["state"], "finished");
+}
+
+TEST(Agent, RefusesACheckpointDirectoryThatAnotherRunWritesTo) {
+  const TemporaryDirectory shared;
+  const Json checkpoint{{"every", 5}, {"keep", 3}, {"directory", shared.path().string()}};
+  OneNode first(1, 1000, {{"all", {{"hang_at", 2}}}}), second(1, 5);
+  first.settings()["checkpoint"] = second.settings()["checkpoint"] = checkpoint;
+  first.job().runId = "20260101-000000-aaaa";
+  first.whole()["run_id"] = first.job().runId;
+  ASSERT_TRUE(first.start().ending.wasGood());
+  const CommandOutput refused = second.start();
+  EXPECT_EQ(refused.ending.exitStatus, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(shared.path().string()), HasSubstr("run 20260101-000000-aaaa"), HasSubstr("still running")));
+  EXPECT_THAT(second.processes(), IsEmpty());
+  ASSERT_TRUE(first.agent({"stop"}).ending.wasGood());
+  EXPECT_TRUE(second.start().ending.wasGood()) << "what has ended holds nothing";
 }
 
 TEST(Agent, RefusesWordsThatItDoesNotKnow) {

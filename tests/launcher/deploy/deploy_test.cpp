@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <gnu/libc-version.h>
 #include <sys/stat.h>
 
 #include <fstream>
+#include <random>
 
 #include "core/base/sha256.h"
 #include "launcher/deploy/bundle.h"
 #include "launcher/deploy/data.h"
+#include "launcher/deploy/elf.h"
+#include "launcher/deploy/packed_file.h"
 #include "launcher/deploy/probe.h"
 #include "launcher/ssh/fake_host.h"
 #include "launcher/ssh/local_host.h"
@@ -55,7 +59,7 @@ TEST(CopyFiles, PutsWhatIsMissingOrDamaged) {
   const auto missing = [&] { return *missingFiles(host, cache, bundle, kLimit); };
   EXPECT_THAT(missing(), SizeIs(2));
   std::uint64_t done = 0, total = 0;
-  const auto put = copyFiles(host, cache, bundle, missing(), [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; });
+  const auto put = copyFiles(host, cache, bundle, missing(), {}, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; });
   ASSERT_TRUE(put) << put.error().text();
   EXPECT_EQ(done, bytesOf(bundle.files));
   EXPECT_EQ(total, bytesOf(bundle.files));
@@ -69,6 +73,113 @@ TEST(CopyFiles, PutsWhatIsMissingOrDamaged) {
   ASSERT_THAT(missing(), SizeIs(1));
   ASSERT_TRUE(copyFiles(host, cache, bundle, missing()));
   EXPECT_THAT(missing(), IsEmpty());
+}
+
+std::string randomBytes(std::size_t count) {
+  std::mt19937_64 random(5);
+  std::string bytes(count, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+// skypilot #1600: hours of uploads that begin anew.
+TEST(CopyFiles, GoesOnWhereACutConnectionHasStopped) {
+  const TemporaryDirectory directory;
+  twoPrograms(directory.path() / "programs");
+  write(directory.path() / "programs" / "evenkeel-worker", randomBytes(3'000'000));
+  const Bundle bundle = *programBundle(directory.path() / "programs");
+  const std::string cache = directory.path() / "cache";
+  LocalHost host("b3");
+  std::stop_source stop;
+  std::uint64_t first = 0, total = 0, done = 0;
+  const auto cut = copyFiles(host, cache, bundle, bundle.files, {}, [&](std::uint64_t d, std::uint64_t) {
+    if (d > 2'000'000) first = d, stop.request_stop();
+  }, stop.get_token());
+  ASSERT_FALSE(cut);
+  ASSERT_GT(first, 2'000'000U);
+  ASSERT_TRUE(copyFiles(host, cache, bundle, *missingFiles(host, cache, bundle, kLimit), {}, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }));
+  EXPECT_LT(total, 3'000'000U - 1'000'000U) << "what had arrived was sent again";
+  EXPECT_EQ(done, total);
+  EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
+}
+
+TEST(CopyFiles, SendsOfANewVersionOnlyWhatHasChanged) {
+  const TemporaryDirectory directory;
+  const Bundle old = twoPrograms(directory.path() / "programs");
+  const std::string cache = directory.path() / "cache";
+  LocalHost host("b3");
+  ASSERT_TRUE(copyFiles(host, cache, old, old.files));
+  write(directory.path() / "programs" / "evenkeel-agent", "a new agent\n");
+  const Bundle fresh = *programBundle(directory.path() / "programs");
+  ASSERT_NE(fresh.directory, old.directory);
+  const auto missing = *missingFiles(host, cache, fresh, kLimit);
+  ASSERT_THAT(missing, SizeIs(2));
+  EXPECT_EQ(bytesOf(missing), std::string("a new agent\n").size());
+  ASSERT_TRUE(copyFiles(host, cache, fresh, missing));
+  EXPECT_THAT(*missingFiles(host, cache, fresh, kLimit), IsEmpty());
+  EXPECT_THAT(*missingFiles(host, cache, old, kLimit), IsEmpty());
+}
+
+TEST(CopyFiles, PacksWhatTravels) {
+  const TemporaryDirectory directory;
+  twoPrograms(directory.path() / "programs");
+  write(directory.path() / "programs" / "evenkeel-worker", std::string(1'000'000, 'x'));
+  const Bundle bundle = *programBundle(directory.path() / "programs");
+  LocalHost host("b3");
+  for (const std::string& packer : packersHere()) {
+    const std::string cache = directory.path() / packer;
+    std::uint64_t total = 0;
+    ASSERT_TRUE(copyFiles(host, cache, bundle, bundle.files, {.packed = directory.path() / "packed", .packer = packer}, [&](std::uint64_t, std::uint64_t t) { total = t; }));
+    EXPECT_LT(total, 20'000U) << packer;
+    EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
+  }
+}
+
+TEST(CopyFiles, SaysThatADiskIsFull) {
+  const TemporaryDirectory directory;
+  const Bundle bundle = twoPrograms(directory.path() / "programs");
+  LocalHost host("b3");
+  EXPECT_THAT(copyFiles(host, "/proc/nowhere", bundle, bundle.files).error().text(), HasSubstr("cannot be put into /proc/nowhere"));
+}
+
+TEST(SlimBundle, HoldsTheLibrariesOfWhichSymbolsAreUsedAndNamesTheCLibrary) {
+  const TemporaryDirectory directory;
+  const auto bundle = slimBundle(EVENKEEL_TEST_PROGRAMS, directory.path());
+  ASSERT_TRUE(bundle) << bundle.error().text();
+  std::vector<std::string> names;
+  for (const BundleFile& file : bundle->files) names.push_back(file.name);
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"evenkeel-agent", "evenkeel-worker", "lib/libstdc++.so.6"}));
+  for (const std::string& name : names) EXPECT_EQ(name.find("libc.so"), std::string::npos) << "the C library is the machine's own";
+  EXPECT_GE(compareVersions(bundle->glibc, "2.2.5"), 0);
+  EXPECT_LE(compareVersions(bundle->glibc, gnu_get_libc_version()), 0);
+  EXPECT_EQ(slimBundle(EVENKEEL_TEST_PROGRAMS, directory.path())->directory, bundle->directory);
+}
+
+TEST(CompareVersions, ComparesNumbersNotLetters) {
+  EXPECT_LT(compareVersions("2.9", "2.36"), 0);
+  EXPECT_EQ(compareVersions("2.36", "2.36"), 0);
+  EXPECT_GT(compareVersions("2.36.1", "2.36"), 0);
+  EXPECT_LT(compareVersions("", "2.2.5"), 0);
+}
+
+// ELF files come from anywhere: whatever their tables say, the end is an answer.
+TEST(Elf, EndsWithAnAnswerForEveryMutation) {
+  const TemporaryDirectory directory;
+  const std::string whole = *readFile(EVENKEEL_TEST_PROGRAMS "/evenkeel-agent");
+  std::mt19937_64 random(3);
+  int read = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::string bytes = whole.substr(0, round % 3 == 0 ? random() % whole.size() : whole.size());
+    // the header, and the table of sections at the end: what everything else is found by
+    for (int change = 0; change < 4 && bytes.size() > 4096; ++change) {
+      const std::size_t at = round % 2 == 0 ? random() % 64 : bytes.size() - 1 - random() % 2048;
+      bytes[at] = static_cast<char>(random());
+    }
+    const auto elf = readElf(directory.file("odd", bytes));
+    read += elf ? 1 : 0;
+    if (elf) (void)copyWithoutNeeded(directory.path() / "odd", directory.path() / "copy", {"libfmt.so.9"});
+  }
+  EXPECT_GT(read, 0);
 }
 
 TEST(PackData, JoinsFilesInAnOrderThatDoesNotDependOnTheDisk) {
@@ -118,7 +229,7 @@ TEST(Probe, TellsWhereThingsGoAndWhatTheMachineIs) {
   EXPECT_EQ(facts->cacheDirectory, directory.path() / "cache" / "evenkeel");
   EXPECT_FALSE(facts->architecture.empty());
   EXPECT_THAT(facts->libc, HasSubstr("glibc"));
-  EXPECT_TRUE(facts->canWrite);
+  EXPECT_EQ(facts->unwritable, "");
   EXPECT_GT(facts->freeBytes, 0U);
   EXPECT_FALSE(fs::exists(directory.path() / "data"));  // a look changes nothing
 }

@@ -131,7 +131,7 @@ TEST(RunHistory, RefusesADamagedOrNewerFile) {
     ASSERT_TRUE(newer && newer->execute("PRAGMA user_version = 7"));
   }
   EXPECT_THAT(RunHistory::open(directory.path() / "newer").error().text(),
-              HasSubstr("written by a newer Evenkeel (schema 7; this one knows 1)"));
+              HasSubstr("written by a newer Evenkeel (schema 7; this one knows 2)"));
   EXPECT_THAT(RunHistory::open(directory.path() / "no" / "folder").error().text(), HasSubstr("No such file or directory"));
 }
 

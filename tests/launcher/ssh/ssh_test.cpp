@@ -192,10 +192,10 @@ TEST_F(SshHostTest, OpensALockedKeyWithItsPassPhraseOnly) {
   EXPECT_EQ(help.obstacle->kind, LoginObstacle::Kind::PassPhrase);
   EXPECT_EQ(help.obstacle->identity, locked.identity);
   EXPECT_FALSE(help.obstacle->wasWrong);
-  help.passPhrases[locked.identity] = "another";
+  help.secrets[locked.identity] = "another";
   EXPECT_THAT(connectSsh("b3", locked, kLimit, {}, &help).error().text(), HasSubstr("does not open it"));
   EXPECT_TRUE(help.obstacle->wasWrong);
-  help.passPhrases[locked.identity] = "pass phrase";
+  help.secrets[locked.identity] = "pass phrase";
   EXPECT_TRUE(connectSsh("b3", locked, kLimit, {}, &help));
   EXPECT_FALSE(help.obstacle);
 }

@@ -25,11 +25,11 @@ TEST(LoginDesk, AsksOnceForAKeyThatTwoNodesShare) {
   const auto ask = [&](const char* node) { return desk.settle(node, lockedKey("/key"), stop.get_token()); };
   auto first = std::async(std::launch::async, ask, "a"), second = std::async(std::launch::async, ask, "b");
   const auto question = awaitQuestion(desk);
-  desk.givePassPhrase(question.id, "open sesame");
+  desk.giveSecret(question.id, "open sesame");
   EXPECT_TRUE(first.get());
   EXPECT_TRUE(second.get());
   EXPECT_FALSE(desk.question());
-  EXPECT_EQ(desk.passPhrases().at("/key"), "open sesame");
+  EXPECT_EQ(desk.secrets().at("/key"), "open sesame");
 }
 
 TEST(LoginDesk, AsksAgainAfterAWrongPassPhraseAndNotAfterADecline) {
@@ -45,7 +45,7 @@ TEST(LoginDesk, AsksAgainAfterAWrongPassPhraseAndNotAfterADecline) {
   EXPECT_FALSE(desk.settle("b", lockedKey("/key"), stop.get_token())) << "declined for all of this launch";
   desk.beginAnew();
   auto anew = std::async(std::launch::async, [&] { return desk.settle("a", lockedKey("/key"), stop.get_token()); });
-  desk.givePassPhrase(awaitQuestion(desk).id, "right");
+  desk.giveSecret(awaitQuestion(desk).id, "right");
   EXPECT_TRUE(anew.get());
 }
 

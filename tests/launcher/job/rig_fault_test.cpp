@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every fault of the rig, with workers that only speak the protocol: the end is bounded, has the right name, leaves nothing of the run on any
+// node, and does not touch the neighbour's run. EVENKEEL_FULL: each 20 times.
+#include <chrono>
+
+#include "tests/launcher/job/job_fixture.h"
+#include "tests/support/node_rig.h"
+#include "tests/support/sweep.h"
+
+namespace evenkeel {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RigFaultTest : public JobTest {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = NodeRig::reasonToSkip(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+
+  void buildWithoutNeighbour(const NodeRig::Options& options = {}) { rig_ = std::make_unique<NodeRig>(std::vector<std::string>{"n0", "n1"}, options); }
+  void build(const NodeRig::Options& options = {}) {
+    buildWithoutNeighbour(options);
+    Launcher launcher = this->launcher();
+    Recorder recorder;
+    auto started = launcher.startJob(remote(1'000'000, {{"all", {{"hang_at", 2}}}}), recorder);
+    ASSERT_TRUE(started) << started.error().text();
+    neighbour_ = *started;
+    neighbours_ = rig_->processes(0);
+    const auto more = rig_->processes(1);
+    neighbours_.insert(neighbours_.end(), more.begin(), more.end());
+    ASSERT_GE(neighbours_.size(), 6U);  // two agents, four workers; the store
+  }
+  void TearDown() override { rig_.reset(); }
+
+  [[nodiscard]] LaunchRequest remote(std::int64_t steps, const Json& fake = Json::object()) const {
+    LaunchRequest request = this->request(steps, fake);
+    request.local = false;
+    for (std::size_t i = 0; i < rig_->size(); ++i)
+      request.plan.cluster.nodes[i].ssh = {.host = NodeRig::address(i), .user = "root", .identity = rig_->identity(), .proxyJump = {}, .knownHosts = rig_->knownHosts()};
+    request.timeouts.connect = 4s;
+    request.timeouts.reconnect = 6s;
+    request.timeouts.command = 20s;
+    request.timeouts.stop = 20s;
+    return request;
+  }
+  /// Nothing but the neighbour's processes, and all of those, and they do what they did.
+  void expectOnlyTheNeighbour() {
+    std::vector<int> all;
+    const auto limit = std::chrono::steady_clock::now() + 10s;  // an agent that has written its last record is about to go
+    do {
+      all = rig_->processes(0);
+      const auto more = rig_->processes(1);
+      all.insert(all.end(), more.begin(), more.end());
+    } while (all.size() > neighbours_.size() && std::chrono::steady_clock::now() < limit && ::poll(nullptr, 0, 20) == 0);
+    EXPECT_THAT(all, ::testing::UnorderedElementsAreArray(neighbours_));
+    EXPECT_EQ(launcher().statusOf(neighbour_)->state, JobState::Running);
+  }
+  /// Starts a run that must be refused; the Error's text.
+  std::string refusal() {
+    Recorder recorder;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto run = launcher().startJob(remote(5), recorder);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
+    EXPECT_FALSE(run);
+    return run ? std::string() : run.error().text();
+  }
+  /// Starts a run, follows it to its end; `during` is called once, after step 3.
+  Result<JobStatus> follow(std::int64_t steps, const Json& fake, Recorder& recorder, const std::function<void()>& during) {
+    Launcher launcher = this->launcher();
+    const auto run = launcher.startJob(remote(steps, fake), recorder);
+    if (!run) return run.error();
+    run_ = *run;
+    recorder.reactToStep = [during](const StepRecord& step) {
+      if (step.step == 3) during();
+    };
+    return launcher.followJob(*run, recorder);
+  }
+  static Json gateAt(const std::string& gate, const char* rank = "0") { return {{rank, {{"gate_at", {{"step", 4}, {"fifo", gate}}}}}}; }
+
+  std::unique_ptr<NodeRig> rig_;
+  std::string neighbour_, run_;
+  std::vector<int> neighbours_;
+};
+
+TEST_F(RigFaultTest, ARefusedPortAndAnUnpluggedNodeAreNamed) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->refuse(1, true);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22: Connection refused"), HasSubstr("does sshd run there")));
+    rig_->refuse(1, false);
+    rig_->unplug(1, true);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22"), AnyOf(HasSubstr("does not answer"), HasSubstr("No route to host"))));
+    rig_->unplug(1, false);
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, AFrozenNodeIsNamedAtTheStart) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->freeze(1, true);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22"), HasSubstr("fell silent")));
+    rig_->freeze(1, false);
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, ANodeThatIsLostInTheMiddleIsNamedAndCanBeStoppedWhenItIsBack) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    const std::string gate = makeFifo("lost" + std::to_string(round));
+    const Json victim{{"gate_at", {{"step", 4}, {"fifo", gate}}}, {"fail_at", {{"step", 4}, {"reason", "rank 2 (cpu-1/0) did not answer"}, {"cause", "peer"}}}};
+    Recorder recorder;
+    const auto status = follow(1'000, {{"0", victim}, {"all", {{"hang_at", 4}}}}, recorder, [&] {
+      rig_->unplug(1, true);
+      rig_->cutConnections(1);
+      openGate(gate);
+    });
+    ASSERT_TRUE(status) << status.error().text();
+    ASSERT_TRUE(status->failed);
+    EXPECT_EQ(status->failed->node, "cpu-1");
+    EXPECT_THAT(status->failed->reason, HasSubstr("does not answer"));
+    rig_->unplug(1, false);
+    const auto stopped = launcher().stopJob(run_);
+    ASSERT_TRUE(stopped) << stopped.error().text();
+    EXPECT_TRUE(stopped->complete());
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, DroppedConnectionsCostNoStep) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    const std::string gate = makeFifo("gate" + std::to_string(round));
+    Recorder recorder;
+    recorder.reactToConnection = [&](const std::string& text) {
+      if (!text.empty()) openGate(gate);
+    };
+    const auto status = follow(30, gateAt(gate), recorder, [this] { rig_->cutConnections(0); rig_->cutConnections(1); });
+    ASSERT_TRUE(status) << status.error().text();
+    EXPECT_EQ(status->state, JobState::Finished);
+    EXPECT_EQ(recorder.stepNumbers(), countTo(30));
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, ASlowLinkIsWaitedFor) {
+  if (!NodeRig::canShape()) GTEST_SKIP() << "this kernel shapes no links";
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->shape(1, "20mbit");
+    rig_->on(1, "rm -rf /root/.cache/evenkeel/bundles /root/.cache/evenkeel/files");
+    Recorder recorder;
+    const auto status = follow(10, Json::object(), recorder, [] {});
+    ASSERT_TRUE(status) << status.error().text();
+    EXPECT_EQ(status->state, JobState::Finished);
+    EXPECT_GT(recorder.copied["cpu-1"], 0U);
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
+  build({.diskMegabytes = 160});
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->fillDisk(1);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("are needed")));
+    rig_->emptyDisk(1);
+    const std::string gate = makeFifo("full" + std::to_string(round));
+    Recorder recorder;
+    const auto status = follow(5'000, gateAt(gate, "2"), recorder, [&] {
+      rig_->fillDisk(1);
+      openGate(gate);
+    });
+    ASSERT_TRUE(status) << status.error().text();
+    EXPECT_EQ(status->state, JobState::Failed);
+    ASSERT_TRUE(status->failed);
+    EXPECT_EQ(status->failed->node, "cpu-1");
+    EXPECT_THAT(status->failed->reason, HasSubstr("No space left on device"));
+    rig_->emptyDisk(1);
+    expectOnlyTheNeighbour();
+  }
+}
+
+// vllm #7074, aws-do-eks PRs #50, #51: the workstation sees all nodes, and one of them does not see another.
+TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    ASSERT_EQ(rig_->on(1, "ip route add unreachable 10.77.0.11/32"), 0);
+    const std::string said = refusal();
+    EXPECT_THAT(said, AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
+    ASSERT_EQ(rig_->on(1, "ip route del unreachable 10.77.0.11/32"), 0);
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, AReadOnlyHomeIsNamed) {
+  buildWithoutNeighbour();  // what is open there could not become read-only
+  rig_->makeHomeReadOnly(1);
+  for (int round = 0; round < sweep(1, 20); ++round) EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("cannot be written"), HasSubstr("XDG_")));
+  EXPECT_THAT(rig_->processes(0), IsEmpty());
+  EXPECT_THAT(rig_->processes(1), IsEmpty());
+}
+
+TEST_F(RigFaultTest, AShellThatPrintsDisturbsNothing) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->makeNoisy(0);
+    rig_->makeNoisy(1);
+    Recorder recorder;
+    const auto status = follow(10, Json::object(), recorder, [] {});
+    ASSERT_TRUE(status) << status.error().text();
+    EXPECT_EQ(status->state, JobState::Finished);
+    EXPECT_EQ(recorder.stepNumbers(), countTo(10));
+    expectOnlyTheNeighbour();
+  }
+}
+
+TEST_F(RigFaultTest, AChangedHostKeyIsNeverBypassed) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    rig_->changeHostKey(1);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: the key of 10.77.0.12 port 22 has changed"), HasSubstr("ssh-keygen -R")));
+    rig_->writeKnownHosts();  // a person has looked at it
+    expectOnlyTheNeighbour();
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel
