@@ -6,6 +6,7 @@
 
 #include "tests/support/node_rig.h"
 #include "tests/support/program.h"
+#include "tests/support/shared_bundles.h"
 #include "tests/support/sweep.h"
 
 namespace evenkeel {
@@ -19,6 +20,7 @@ class OnTheRig : public ::testing::Test {
   void SetUp() override {
     if (!std::filesystem::exists(std::filesystem::path(EVENKEEL_BIN_DIR) / "evenkeel-worker")) GTEST_SKIP() << "built without LibTorch";
     if (const std::string reason = NodeRig::reasonToSkip(); !reason.empty()) GTEST_SKIP() << reason;
+    shareBundles(cli_.folder().path() / "cache" / "evenkeel");
     std::string text;
     for (int i = 0; i < 3000; ++i) text += "the quick brown fox " + std::to_string(i * i % 97) + " jumps over the lazy dog\n";
     data_ = cli_.folder().file("text.txt", text);
