@@ -86,7 +86,7 @@ TEST_F(OnTheRig, NodesWithoutLibTorchAndBlasTrainWithWhatTheyAreSent) {
   ASSERT_EQ(first.exitCode, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("copying to n1"));
   EXPECT_EQ(first.json()["losses"], cli_.run(launch(plan, 3, {"--local"})).json()["losses"]);
-  // Half of one file is lost: only that one travels again, and only the rest of it where a part is left.
+  // one file is lost on one node: only that one travels again, and only there
   ASSERT_EQ(rig.on(1, "cd /root/.cache/evenkeel && rm bundles/*/lib/libtorch_cpu.so* && largest=$(ls -S files | head -1) && rm files/$largest"), 0);
   const ProgramResult again = cli_.run(launch(plan, 3));
   ASSERT_EQ(again.exitCode, 0) << again.err;
