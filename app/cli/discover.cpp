@@ -65,6 +65,11 @@ int run(const Arguments& arguments) {
       for (FoundHost::Slot& slot : host.found) slot.isTicked = slot.isTicked || (!slot.type.empty() && slot.device.problem.empty());
     }
   }
+  std::vector<std::pair<std::string, FoundTorch>> torches;
+  for (const FoundHost& host : found) {
+    if (host.torch) torches.emplace_back(host.host.name, *host.torch);
+  }
+  if (const std::string unlike = unlikeNccl(torches); !unlike.empty()) note(" !! all hosts: torch: {}; ranks of unlike versions do not understand each other\n", unlike);
   auto cluster = clusterOf(found);
   if (cluster && arguments.measure) {
     if (auto measured = measureLinks(*cluster, stop.get_token()); !measured) return report(measured.error());

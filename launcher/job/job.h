@@ -43,7 +43,7 @@ struct LaunchRequest {
 /// One thing that was looked at on one node before anything is started there.
 struct PreflightRow {
   std::string node;   // empty: concerns the job as a whole
-  std::string check;  // "plan", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections"
+  std::string check;  // "plan", "run", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections"
   bool passed = false;
   std::string detail;  // what was found, or why it will not do
   std::string remedy;  // may be empty

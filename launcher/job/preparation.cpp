@@ -107,6 +107,11 @@ void Preparation::examinePlan() {
     object("", "plan", invalidInput(violation.where, violation.what, violation.remedy));
   }
   if (request_.plan.pipelines.empty()) object("", "plan", invalidInput("plan", "has no pipelines"));
+  for (const auto& [node, environment] : request_.run.nodeEnvironment) {
+    const auto& nodes = request_.plan.cluster.nodes;
+    if (std::ranges::find(nodes, node, &Node::name) == nodes.end())
+      object("", "run", invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node), "expected the name of a node"));
+  }
   if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
   const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request_, layout).host.empty(); };
   auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_) : programBundle(request_.programs);
