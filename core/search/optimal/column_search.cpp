@@ -159,7 +159,7 @@ void ColumnSearch::improveForIncumbent(int mostRounds) {
 
 std::size_t ColumnSearch::improveOnce(Aim aim, int mostRounds) {
   PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(),
-                     ratesOf(aim));
+                     ratesOf(aim), Synced::FirstStage);
   Pool pool;
   const std::size_t pipelines = findPrices(search, pool, mostRounds);
   if (mostRounds > 1) fitFew(search, pool, aim);
@@ -231,7 +231,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     // So many pipelines shard their state further.
     const int before = std::exchange(holders_, std::max(holders_, parts));
     PriceSearch further(space_.options(holders_), space_.resources(), Measure::ClosedForm, batch, space_.deviceCount(),
-                        ratesOf(aim));
+                        ratesOf(aim), Synced::FirstStage);
     for (const int microBatch : microBatches) {
       if (microBatch > samples) continue;
       search.fit(room, samples, microBatch, space_.limits().mostDp, stopped, onPath);
