@@ -7,15 +7,16 @@
 
 #include "app/cli/command.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/login_prompt.h"
+#include "app/cli/measure.h"
 #include "app/cli/table.h"
-#include "launcher/job/layout.h"
 
 namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
   std::string hosts, hostfile, identity, knownHosts, out;
-  bool local = false, withBusy = false, asJson = false;
+  bool local = false, withBusy = false, measure = false, asJson = false;
 };
 
 Result<std::vector<ListedHost>> hostsOf(const Arguments& arguments) {
@@ -56,9 +57,7 @@ int run(const Arguments& arguments) {
   const InterruptWatch watch([&](int) { stop.request_stop(); });
   DiscoveryRequest request;
   request.hosts = *std::move(hosts);
-  request.connect = [](const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline, std::stop_token token) {
-    return connectTo(target, name, deadline, std::move(token));
-  };
+  request.connect = connectorForTerminal();
   request.onHost = print;
   std::vector<FoundHost> found = discover(request, stop.get_token());
   if (arguments.withBusy) {
@@ -66,7 +65,15 @@ int run(const Arguments& arguments) {
       for (FoundHost::Slot& slot : host.found) slot.isTicked = slot.isTicked || (!slot.type.empty() && slot.device.problem.empty());
     }
   }
-  const auto cluster = clusterOf(found);
+  std::vector<std::pair<std::string, FoundTorch>> torches;
+  for (const FoundHost& host : found) {
+    if (host.torch) torches.emplace_back(host.host.name, *host.torch);
+  }
+  if (const std::string unlike = unlikeNccl(torches); !unlike.empty()) note(" !! all hosts: torch: {}; ranks of unlike versions do not understand each other\n", unlike);
+  auto cluster = clusterOf(found);
+  if (cluster && arguments.measure) {
+    if (auto measured = measureLinks(*cluster, stop.get_token()); !measured) return report(measured.error());
+  }
   if (cluster && !arguments.out.empty()) {
     if (auto written = writeFileAtomically(arguments.out, prettyText(toJson(*cluster))); !written) return report(written.error());
   }
@@ -98,6 +105,7 @@ void addDiscover(CLI::App& app, Outcome& outcome) {
   command->add_option("--known-hosts", arguments->knownHosts, "File of the host keys that are trusted (default: ~/.ssh/known_hosts)");
   command->add_flag("--local", arguments->local, "This machine too");
   command->add_flag("--with-busy", arguments->withBusy, "Take devices that somebody uses, too");
+  command->add_flag("--measure", arguments->measure, "Measure the connections between the nodes too and write them as links; copies evenkeel-agent there");
   command->add_option("--out", arguments->out, "Write the cluster to this file");
   command->add_flag("--json", arguments->asJson, "What was found, and the cluster, as one JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

@@ -44,8 +44,6 @@ Result<void> checkDevices(const Problem& problem) {
 
 }  // namespace
 
-Error notYet(const std::string& option) { return invalidInput(option, "is not there yet in this version", "leave it out"); }
-
 void addProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--cluster", arguments.cluster, "Cluster file, or NODESxDEVICES:TYPE[@SPEED][,...]")->required();
   command.add_option("--model", arguments.model, "Model file, Hugging Face config.json, or a name of `models`")->required();

@@ -9,6 +9,7 @@
 #include "app/cli/follow.h"
 #include "app/cli/go_on.h"
 #include "app/cli/inputs.h"
+#include "app/cli/login_prompt.h"
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
@@ -150,7 +151,7 @@ int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& in
 int run(const Arguments& arguments) {
   auto request = requestFrom(arguments);
   if (!request) return report(request.error());
-  auto launcher = Launcher::open();
+  auto launcher = openLauncher();
   if (!launcher) return report(launcher.error());
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 

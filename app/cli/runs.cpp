@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/follow.h"
+#include "app/cli/login_prompt.h"
 #include "app/cli/table.h"
 
 namespace evenkeel::cli {
@@ -18,7 +19,7 @@ struct Arguments {
 
 /// Opens the history and runs `body` on it; reports what goes wrong.
 int withLauncher(const std::function<int(Launcher&)>& body) {
-  auto launcher = Launcher::open();
+  auto launcher = openLauncher();
   return launcher ? body(*launcher) : report(launcher.error());
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/words.h"
 #include "launcher/agent/commands.h"
+#include "launcher/agent/reach.h"
 
 namespace {
 
@@ -19,6 +20,8 @@ constexpr int kLost = 3;
 struct Arguments {
   std::string command, directory;
   TailOptions tail;
+  ReachOptions reach;
+  std::string address;
 };
 
 std::optional<Arguments> parse(const std::vector<std::string>& words) {
@@ -30,6 +33,16 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
       arguments.tail.once = true;
     } else if (words[i] == "--dir" && hasValue) {
       arguments.directory = words[++i];
+    } else if (words[i] == "--end") {
+      arguments.reach.endThem = true;
+    } else if (words[i] == "--to" && hasValue) {
+      arguments.reach.targets.push_back(words[++i]);
+    } else if (words[i] == "--address" && hasValue) {
+      arguments.address = words[++i];
+    } else if (words[i] == "--size" && hasValue) {
+      const auto size = parseNumber<std::int64_t>(words[++i]);
+      if (!size) return std::nullopt;
+      arguments.reach.sizes.push_back(*size);
     } else if (words[i] == "--from" && hasValue) {
       const auto from = parseNumber<std::int64_t>(words[++i]);
       if (!from) return std::nullopt;
@@ -67,9 +80,11 @@ int main(int argc, char** argv) {
   if (arguments && arguments->command == "version") {
     return print(Json{{"version", EVENKEEL_VERSION}, {"protocol", 1}});
   }
+  if (arguments && arguments->command == "listen" && !arguments->address.empty()) return print(listenAt(arguments->address));
+  if (arguments && arguments->command == "reach" && !arguments->reach.targets.empty()) return print(reach(arguments->reach));
   if (!arguments || arguments->directory.empty()) {
     std::fprintf(stderr,
-                 "usage: evenkeel-agent version | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
+                 "usage: evenkeel-agent version | listen --address A | reach --to A:PORT ... [--size BYTES ...] [--end] | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
                  "--dir DIR\n");
     return kBadUse;
   }

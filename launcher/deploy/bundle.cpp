@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <random>
 #include <sstream>
 
 #include "core/base/sha256.h"
@@ -27,7 +28,7 @@ struct Part {
   fs::path source;  // packed, or as it is
   std::string packer = "none";
   std::uint64_t size = 0, offset = 0;  // of the source; how much the node has
-  [[nodiscard]] std::string nameThere() const { return file->sha256 + "." + packer + ".part"; }
+  [[nodiscard]] std::string nameThere() const { return file->sha256 + "." + packer; }
 };
 
 /// A line that announces each part, then its bytes from its offset on: what copyFiles' script reads.
@@ -85,46 +86,52 @@ done
 exit 0
 )sh";
 
+// What a cut connection has left is taken by renaming it: of several that copy the same file to one store (nodes that share a home directory) one
+// goes on with it, the others begin anew under names of their own. One whose copier was killed before it could give it back is recognised by its age.
 constexpr const char* kPartsScript = R"sh(
-store=$1; shift
-for part in "$@"; do [ -f "$store/$part" ] && echo "$part $(wc -c < "$store/$part")"; done
+store=$1 tag=$2; shift 2
+for part in "$@"; do
+  mine=$store/$part.$tag.part
+  mv -- "$store/$part.part" "$mine" 2>/dev/null || { old=$(find "$store" -name "$part.*.part" -mmin +1 2>/dev/null | head -n 1); [ -n "$old" ] && mv -- "$old" "$mine" 2>/dev/null; }
+  [ -f "$mine" ] && echo "$part $(wc -c < "$mine")"
+done
 exit 0
 )sh";
 
-// The shell must not die of a signal when the connection does: what has come so far is kept for the next time.
 // The shell must not die of a signal when the connection does: what has come so far is kept for the next time. Complaints go to stderr as they
-// come; that all is well is for the links to say, which a full disk lacks too.
+// come; that all is well is for the marks to say, which a full disk lacks too.
 constexpr const char* kStoreScript = R"sh(
 umask 077; trap '' PIPE HUP
-store=$1 dir=$2 names=
+store=$1 dir=$2 tag=$3 names= status=0
 mkdir -p -- "$store" "$dir" || exit 1
-link() { mkdir -p -- "$dir/$(dirname -- "$name")" && { ln -f -- "$store/$sum" "$dir/$name" 2>/dev/null || cp -f -- "$store/$sum" "$dir/$name"; }; }
+link() {
+  mkdir -p -- "$dir/$(dirname -- "$name")" && { ln -f -- "$store/$sum" "$dir/$name" 2>/dev/null || cp -f -- "$store/$sum" "$dir/$name"; } && : > "$store/$sum.$tag.ok"
+}
 unpack() {
-  new=$store/$sum.$$
+  new=$store/$sum.$tag
   case $packer in none) cat < "$part" ;; *) "$packer" -dc < "$part" ;; esac > "$new" || { rm -f -- "$part" "$new"; return; }
   got=$(sha256sum < "$new")
   if [ "${got%% *}" != "$sum" ]; then echo "what arrived of $name has another checksum" >&2; rm -f -- "$part" "$new"; return; fi
   chmod "$mode" "$new" && mv -f -- "$new" "$store/$sum" && rm -f -- "$part" && link
 }
 while read -r sum more size packer mode name; do
-  part=$store/$sum.$packer.part names="$names $name"
-  rm -f -- "$dir/$name"
+  part=$store/$sum.$packer.$tag.part names="$names $sum:$name"
   if [ "$more" = - ]; then chmod "$mode" "$store/$sum" && link; continue; fi
-  head -c "$more" >> "$part" || break
-  [ "$(wc -c < "$part")" -eq "$size" ] || break
+  head -c "$more" >> "$part" && [ "$(wc -c < "$part")" -eq "$size" ] || { mv -f -- "$part" "$store/$sum.$packer.part"; break; }
   unpack &
 done
 wait
 find "$store" -name '*.part' -mtime +7 -exec rm -f -- {} + 2>/dev/null
-for name in $names; do [ -f "$dir/$name" ] || { echo "$name has not arrived whole" >&2; exit 1; }; done
-exit 0
+for one in $names; do [ -f "$store/${one%%:*}.$tag.ok" ] || { echo "${one#*:} has not arrived whole" >&2; status=1; break; }; done
+rm -f -- "$store"/*."$tag.ok"
+exit $status
 )sh";
 
 std::string storeBelow(const std::string& cache) { return cache + "/files"; }
 
 /// What a cut connection has left of each part on the node.
-Result<void> findOffsets(Host& host, const std::string& store, std::vector<Part>& parts, const std::stop_token& stop) {
-  std::vector<std::string> argv{"sh", "-c", kPartsScript, "sh", store};
+Result<void> findOffsets(Host& host, const std::string& store, const std::string& tag, std::vector<Part>& parts, const std::stop_token& stop) {
+  std::vector<std::string> argv{"sh", "-c", kPartsScript, "sh", store, tag};
   for (const Part& part : parts) argv.push_back(part.nameThere());
   auto looked = run(host, {.argv = std::move(argv), .deadline = std::chrono::seconds(60)}, stop);
   if (!looked) return looked.error();
@@ -144,9 +151,9 @@ std::uint64_t bytesOf(const std::vector<BundleFile>& files) {
                          [](std::uint64_t sum, const BundleFile& file) { return sum + (file.isStored ? 0 : file.bytes); });
 }
 
-Result<Bundle> programBundle(const fs::path& programs) {
+Result<Bundle> programBundle(const fs::path& programs, const std::vector<std::string>& names) {
   Bundle bundle;
-  for (const char* name : {"evenkeel-agent", "evenkeel-worker"}) {
+  for (const std::string& name : names) {
     auto file = checkedFile(programs / name, name);
     if (!file) return std::move(file).error();
     file->isProgram = true;
@@ -192,12 +199,13 @@ Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundl
   }
   // The largest first: it is unpacked while all others travel.
   std::ranges::stable_sort(parts, std::greater<>(), [](const Part& part) { return part.file->isStored ? 0 : part.size; });
-  if (auto found = findOffsets(host, storeBelow(cache), parts, stop); !found) return found;
+  const std::string tag = fmt::format("{:08x}", std::random_device{}());
+  if (auto found = findOffsets(host, storeBelow(cache), tag, parts, stop); !found) return found;
   std::vector<std::string> odd;  // longer than what we have: of another packing, so of no use
   for (Part& part : parts) {
     if (part.offset <= part.size) continue;
     part.offset = 0;
-    odd.push_back(storeBelow(cache) + "/" + part.nameThere());
+    odd.push_back(storeBelow(cache) + "/" + part.nameThere() + "." + tag + ".part");
   }
   if (!odd.empty()) {
     odd.insert(odd.begin(), {"rm", "-f", "--"});
@@ -205,7 +213,7 @@ Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundl
   }
   Parts stream(std::move(parts), onProgress);
   auto ran = run(host,
-                 {.argv = {"sh", "-c", kStoreScript, "sh", storeBelow(cache), cache + "/" + bundle.directory},
+                 {.argv = {"sh", "-c", kStoreScript, "sh", storeBelow(cache), cache + "/" + bundle.directory, tag},
                   .input = [&](std::size_t most) { return stream.next(most); },
                   .silence = std::chrono::seconds(60)},
                  std::move(stop));

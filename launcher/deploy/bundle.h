@@ -30,12 +30,14 @@ struct Bundle {
 
 /// Our agent and worker from the folder of our programs, without the libraries that they need. A missing one is an Error. Reads them whole
 /// (checksums).
-[[nodiscard]] Result<Bundle> programBundle(const std::filesystem::path& programs);
+inline const std::vector<std::string> kOurPrograms = {"evenkeel-agent", "evenkeel-worker"};
+[[nodiscard]] Result<Bundle> programBundle(const std::filesystem::path& programs, const std::vector<std::string>& names = kOurPrograms);
 
 /// The same with the libraries that they really need, but for the C library: what no symbol is used of is taken out of the loader's sight, so
 /// that of Debian's LibTorch 34 libraries remain of 286. Made once below `cache` (a few seconds), and tried out there with all symbols bound.
 /// Programs that are no ELF files (scripts) need no libraries.
-[[nodiscard]] Result<Bundle> slimBundle(const std::filesystem::path& programs, const std::filesystem::path& cache);
+[[nodiscard]] Result<Bundle> slimBundle(const std::filesystem::path& programs, const std::filesystem::path& cache,
+                                        const std::vector<std::string>& names = kOurPrograms);
 
 /// Bytes on their way to a node: `done` and `total` are of what travels, that is packed.
 using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;

@@ -34,7 +34,7 @@ Result<fs::path> packedFile(const BundleFile& file, const fs::path& folder, cons
   std::ofstream stream(part, std::ios::binary | std::ios::trunc);
   LocalHost here("this machine");
   std::string complaint;
-  const auto ran = here.execute({.argv = {packer, packer == "zstd" ? "-3" : "-6", "-c", file.file.string()},
+  const auto ran = here.execute({.argv = {packer, packer == "zstd" ? "-3" : "-6", "-c", std::filesystem::canonical(file.file).string()},
                                  .onOutput = [&](std::string_view piece) { stream.write(piece.data(), static_cast<std::streamsize>(piece.size())); },
                                  .onErrorOutput = [&](std::string_view piece) { complaint += piece; },
                                  .silence = std::chrono::seconds(120)});

@@ -175,7 +175,9 @@ Result<Bundle> make(const fs::path& folder, const std::vector<Library>& all, std
     if (i < programs) fs::permissions(folder / names.back(), fs::perms::owner_all, failure);
   }
   LocalHost here("this machine");
-  for (const auto& [program, argument] : {std::pair{"evenkeel-agent", "version"}, {"evenkeel-worker", "--features"}}) {
+  for (std::size_t i = 0; i < programs; ++i) {
+    const std::string& program = all[i].soname;
+    const std::string argument = program == "evenkeel-agent" ? "version" : "--features";
     const auto tried = run(here, {.argv = {"env", "LD_BIND_NOW=1", "LD_LIBRARY_PATH=" + (folder / "lib").string(), (folder / program).string(), argument}, .deadline = kLimit});
     if (!tried) return tried.error();
     if (!tried->ending.wasGood()) return failed(program, fmt::format("does not run with the libraries that were chosen for it: {}", tried->err.substr(0, 300)));
@@ -185,8 +187,8 @@ Result<Bundle> make(const fs::path& folder, const std::vector<Library>& all, std
 
 }  // namespace
 
-Result<Bundle> slimBundle(const fs::path& programs, const fs::path& cache) {
-  auto plain = programBundle(programs);
+Result<Bundle> slimBundle(const fs::path& programs, const fs::path& cache, const std::vector<std::string>& names) {
+  auto plain = programBundle(programs, names);
   if (!plain) return plain;
   std::vector<Library> all;
   std::vector<fs::path> files;

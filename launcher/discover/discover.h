@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "launcher/discover/device_reports.h"
 #include "launcher/discover/host_lists.h"
 #include "launcher/discover/network_report.h"
+#include "launcher/discover/torch_report.h"
 #include "launcher/ssh/host.h"
 
 namespace evenkeel {
@@ -35,6 +37,7 @@ struct FoundHost {
     bool isTicked = false;  // known, without a problem and not busy: in the cluster unless somebody says otherwise
   };
   std::vector<Slot> found;  // not "slots": Qt takes that word
+  std::optional<FoundTorch> torch;  // of hosts with GPUs
   std::string links;  // between the GPUs: "NV12", "PHB", ...; empty: unknown
   NodeNic nic;
   std::string architecture, libc;

@@ -41,6 +41,12 @@ if command -v nvidia-smi >/dev/null 2>&1; then
 fi
 ask nvidia-processes nvidia-smi --query-compute-apps=gpu_uuid,pid --format=csv,noheader,nounits
 ask nvidia-links nvidia-smi topo -m
+# importing torch takes seconds: only where there is a card for it
+command -v nvidia-smi >/dev/null 2>&1 && ask torch python3 -c 'import json, os, torch
+nccl = getattr(torch.cuda, "nccl", None)
+version = nccl.version() if nccl is not None and torch.version.cuda else ""
+print(json.dumps({"path": os.path.dirname(torch.__file__), "version": torch.__version__, "cuda": torch.version.cuda or "",
+                  "nccl": ".".join(map(str, version)) if isinstance(version, tuple) else str(version), "architectures": torch.cuda.get_arch_list()}))'
 ask rocm rocm-smi --showproductname --showuniqueid --showmeminfo vram --json
 ask npu npu-smi info
 echo; echo "@@evenkeel pci"

@@ -249,7 +249,9 @@ Result<std::int64_t> Launcher::totalStepsOf(const std::string& run) {
 }
 
 Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) {
-  auto bundle = programBundle(request.programs);
+  const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request, layout).host.empty(); };
+  const bool anyAway = std::ranges::any_of(layoutOf(request.plan), isAway);
+  auto bundle = anyAway ? slimBundle(request.programs, cacheDirectory_) : programBundle(request.programs);
   if (!bundle) return std::move(bundle).error();
   const auto layouts = layoutOf(request.plan);
   if (layouts.empty()) return invalidInput("plan", "uses no devices");
@@ -271,10 +273,17 @@ Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) 
       if (target.port != SshTarget{}.port) ssh.insert(ssh.end(), {"-p", std::to_string(target.port)});  // else as ~/.ssh/config says
       if (!target.identity.empty()) ssh.insert(ssh.end(), {"-i", target.identity});
       if (!target.knownHosts.empty()) ssh.insert(ssh.end(), {"-o", "UserKnownHostsFile=" + target.knownHosts});
+      if (!target.proxyJump.empty()) ssh.insert(ssh.end(), {"-J", target.proxyJump});
       ssh.push_back(target.user.empty() ? target.host : target.user + "@" + target.host);
     }
     const auto there = [&](const std::string& command) { return isHere ? command : shellLine(ssh) + " " + shellWord(command); };
     lines.push_back(fmt::format("# node {} ({}), node rank {}", layouts[i].name, isHere ? "this machine" : target.host, i));
+    if (!isHere) {
+      lines.push_back("# what is copied, as a command; launch itself sends only what lacks there");
+      lines.push_back(fmt::format("tar -C {} -cf - {} | {} {}", shellWord(bundle->files.front().file.parent_path().string()), anyAway && bundle->files.size() > 2 ? "evenkeel-agent evenkeel-worker lib" : "evenkeel-agent evenkeel-worker",
+                                  shellLine(ssh), shellWord(fmt::format("mkdir -p {0} && tar -C {0} -xf -", programs))));
+    }
+    lines.push_back(there(fmt::format("umask 077; mkdir -p {}", directory)) + fmt::format("  # then {} and {} go there, see resources/docs/protocol.md", kJobFile, kNodeFile));
     for (const NodeJob::Rank& rank : layouts[i].ranks) {
       lines.push_back(
           fmt::format("#   rank {} on {}: RANK={} WORLD_SIZE={} LOCAL_RANK={} LOCAL_WORLD_SIZE={} NODE_RANK={} "

@@ -13,6 +13,7 @@
 #include "core/plan/violations.h"
 #include "launcher/deploy/elf.h"
 #include "launcher/deploy/packed_file.h"
+#include "launcher/deploy/pairs.h"
 
 namespace evenkeel {
 namespace {
@@ -106,6 +107,11 @@ void Preparation::examinePlan() {
     object("", "plan", invalidInput(violation.where, violation.what, violation.remedy));
   }
   if (request_.plan.pipelines.empty()) object("", "plan", invalidInput("plan", "has no pipelines"));
+  for (const auto& [node, environment] : request_.run.nodeEnvironment) {
+    const auto& nodes = request_.plan.cluster.nodes;
+    if (std::ranges::find(nodes, node, &Node::name) == nodes.end())
+      object("", "run", invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node), "expected the name of a node"));
+  }
   if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
   const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request_, layout).host.empty(); };
   auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_) : programBundle(request_.programs);
@@ -245,6 +251,22 @@ void Preparation::copy() {
   inParallel(nodes_.size(), [this](std::size_t i) {
     if (!nodes_[i].isHere()) copyTo(nodes_[i]);
   });
+  examineConnections();
+}
+
+/// That each node can connect to each other one where training will: loopback, a firewall or the wrong interface shows here, with both names,
+/// and not as a silence after the start.
+void Preparation::examineConnections() {
+  if (nodes_.size() < 2 || isLoopbackEnough() || firstCode_ || stop_.stop_requested()) return;
+  std::vector<PairNode> pairs;
+  for (const PreparedNode& node : nodes_) pairs.push_back({.name = node.layout.name, .host = node.host.get(), .agent = node.programs + "/evenkeel-agent", .address = node.trainAddress});
+  const auto faults = connectionMatrix(pairs, request_.timeouts.command, stop_);
+  if (!faults) return object("", "connections", faults.error());
+  for (const PairFault& fault : *faults) {
+    if (fault.from == fault.to) object(fault.from, "connections", failed("", fmt::format("cannot listen at its address: {}", fault.reason), "give the node its own train_address"));
+    else object(fault.from, "connections", unreachable("", fmt::format("cannot connect to {}: {}", fault.to, fault.reason), "give both nodes the train_address of an interface that they share, and open it in the firewall"));
+  }
+  if (faults->empty()) tell({.node = "", .check = "connections", .passed = true, .detail = fmt::format("each of {} nodes can connect to each other", nodes_.size())});
 }
 
 void Preparation::copyTo(PreparedNode& node) {

@@ -35,7 +35,7 @@ class Preparation {
 
   /// Changes nothing on any node.
   void examine();
-  /// Copies what is missing, then tries the programs. After an examine() without objections.
+  /// Copies what is missing, tries the programs, then lets the nodes connect to each other. After an examine() without objections.
   void copy();
 
   [[nodiscard]] const std::vector<PreflightRow>& rows() const { return rows_; }
@@ -55,6 +55,7 @@ class Preparation {
   void examineDisk(const PreparedNode& node);
   void examinePrograms(PreparedNode& node);
   void examineAddresses();
+  void examineConnections();
   void copyTo(PreparedNode& node);
   void tryOut(PreparedNode& node);
   [[nodiscard]] bool isLoopbackEnough() const;

@@ -9,6 +9,7 @@
 #include "tests/support/private_sshd.h"
 #include "tests/support/processes.h"
 #include "tests/support/program.h"
+#include "tests/support/shared_bundles.h"
 
 namespace evenkeel {
 namespace {
@@ -26,6 +27,7 @@ class OverSsh : public ::testing::Test {
     sshd_ = std::make_unique<PrivateSshd>(sshFolder_.path() / "server",
                                           std::map<std::string, std::string>{{"XDG_DATA_HOME", (sshFolder_.path() / "far").string()},
                                                                              {"XDG_CACHE_HOME", (sshFolder_.path() / "far-cache").string()}});
+    shareBundles(cli_.folder().path() / "cache" / "evenkeel");
     std::string text;
     for (int i = 0; i < 3000; ++i) text += "the quick brown fox " + std::to_string(i * i % 97) + " jumps over the lazy dog\n";
     data_ = cli_.folder().file("text.txt", text);

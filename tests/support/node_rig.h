@@ -132,7 +132,7 @@ class NodeRig {
   }
   /// Both directions of its link: "100mbit"; needs canShape().
   void shape(std::size_t node, const std::string& rate) const {
-    const std::string shaped = " root tbf rate " + rate + " burst 64kb latency 200ms";
+    const std::string shaped = " root tbf rate " + rate + " burst 256kb latency 400ms";
     run("tc qdisc replace dev " + port(node) + shaped);
     on(node, "tc qdisc replace dev eth0" + shaped);
   }

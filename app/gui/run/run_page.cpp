@@ -45,7 +45,8 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
       view_(new RunView),
       right_(new QStackedWidget),
       desk_(std::make_shared<LoginDesk>()),
-      running_(new RunningRuns(this)) {
+      running_(new RunningRuns(this)),
+      tellDesktop_(desktopMessageOf(*this)) {
   setObjectName(QStringLiteral("runPage"));
   noPlan_ = new EmptyState(tr("No run yet: find a plan first"),
                            tr("A plan says which device trains what. Earlier runs stand in the list at the left."),
@@ -161,6 +162,7 @@ void RunPage::poll() {
   askLogin();
   if (!session_) return;
   const SessionUpdate update = session_->takeUpdate();
+  const bool wasAlive = isBusy(state_.phase) && (isLaunch_ || state_.job == JobState::Running);  // else an ended one is shown again
   const bool changed = update.state.phase != state_.phase || update.state.job != state_.job || update.state.run != state_.run;
   state_ = update.state;
   view_->take(update);
@@ -171,6 +173,7 @@ void RunPage::poll() {
   }
   if (changed) {
     if (!state_.run.empty()) note(state_.run);
+    if (wasAlive && state_.phase == SessionPhase::Over) tellEnd();
     if (state_.phase == SessionPhase::Over && state_.error && state_.run.empty() && state_.rows.empty())
       workspace_.messages.showError(*state_.error);
     refresh();
@@ -185,6 +188,18 @@ void RunPage::askLogin() {
   login_ = new LoginDialog(*question, *desk_, this);
   connect(login_, &LoginDialog::settled, &workspace_, &Workspace::showCommand);
   login_->open();
+}
+
+void RunPage::tellEnd() {
+  const QString run = QString::fromStdString(state_.run);
+  const QString step = tr("step %1").arg(exactText(step_));
+  switch (state_.job) {
+    case JobState::Finished: return tellDesktop_(tr("Run finished"), tr("%1: %2, loss %3").arg(run, step).arg(loss_, 0, 'f', 3));
+    case JobState::Stopped: return tellDesktop_(tr("Run stopped"), tr("%1: %2").arg(run, step));
+    case JobState::Failed: return tellDesktop_(tr("Run failed"), tr("%1: %2").arg(run, state_.failure ? QString::fromStdString(state_.failure->reason) : step));
+    case JobState::Preparing:
+    case JobState::Running: break;
+  }
 }
 
 /// A run that was started from the project belongs to it.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "app/gui/run/desktop_message.h"
 #include "app/gui/run/job_session.h"
 #include "app/gui/window/page.h"
 
@@ -36,6 +37,8 @@ class RunPage final : public Page {
   void open(const std::string& run);
   /// Runs that go on and that this page does not follow; kept up to date from the first show() of the window on.
   [[nodiscard]] RunningRuns& running() { return *running_; }
+  /// How the end of a run that was followed is told to somebody who looks elsewhere; replaced in tests.
+  void setDesktopMessage(DesktopMessage tell) { tellDesktop_ = std::move(tell); }
 
  private:
   void showEvent(QShowEvent* event) override;
@@ -48,6 +51,7 @@ class RunPage final : public Page {
   void note(const std::string& run);
   void askStop();
   void refresh();
+  void tellEnd();
 
   LaunchForm* form_;
   RunList* runs_;
@@ -66,6 +70,7 @@ class RunPage final : public Page {
   double loss_ = 0;
   bool isInJobs_ = false;
   bool isLaunch_ = false;  // what is followed was started here, for the open project
+  DesktopMessage tellDesktop_;
   QTimer poll_;
   QElapsedTimer sinceReload_;
 };

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "core/base/sha256.h"
 #include "launcher/deploy/bundle.h"
@@ -97,10 +98,35 @@ TEST(CopyFiles, GoesOnWhereACutConnectionHasStopped) {
   }, stop.get_token());
   ASSERT_FALSE(cut);
   ASSERT_GT(first, 2'000'000U);
+  // a local shell is killed with its copy, so that only its age tells that the part is nobody's
+  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files")) fs::last_write_time(entry, fs::file_time_type::clock::now() - 2min);
   ASSERT_TRUE(copyFiles(host, cache, bundle, *missingFiles(host, cache, bundle, kLimit), {}, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }));
   EXPECT_LT(total, 3'000'000U - 1'000'000U) << "what had arrived was sent again";
   EXPECT_EQ(done, total);
   EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
+}
+
+// Nodes of a cluster often share a home directory.
+TEST(CopyFiles, SeveralAtOnceIntoOneStoreDoNotMeet) {
+  const TemporaryDirectory directory;
+  twoPrograms(directory.path() / "programs");
+  write(directory.path() / "programs" / "evenkeel-worker", randomBytes(3'000'000));
+  const Bundle bundle = *programBundle(directory.path() / "programs");
+  const std::string cache = directory.path() / "cache";
+  std::vector<std::string> errors(6);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& error : errors) {
+      threads.emplace_back([&] {
+        LocalHost host("b3");
+        if (const auto put = copyFiles(host, cache, bundle, bundle.files); !put) error = put.error().text();
+      });
+    }
+  }
+  EXPECT_THAT(errors, ::testing::Each(""));
+  LocalHost host("b3");
+  EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
+  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files")) EXPECT_EQ(entry.path().filename().string().size(), 64U) << entry.path();
 }
 
 TEST(CopyFiles, SendsOfANewVersionOnlyWhatHasChanged) {

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/utsname.h>
 
+#include <sstream>
+
 #include "launcher/ssh/fake_host.h"
 #include "launcher/ssh/local_host.h"
 #include "tests/launcher/job/job_fixture.h"
@@ -67,6 +69,33 @@ TEST_F(JobTest, RunsFromPreflightToItsEnd) {
   struct stat mode {};
   ::stat(runDirectory(*run, 0).c_str(), &mode);
   EXPECT_EQ(mode.st_mode & 0777U, 0700U);
+}
+
+TEST_F(JobTest, GivesWorkersTheEnvironmentOfTheirNodeAndRunsTheEndCommandOnce) {
+  LaunchRequest request = this->request(3);
+  const std::filesystem::path told = path() / "told";
+  request.run.environment = {{"EVENKEEL_TEST_VARIABLE", "all"}};
+  request.run.nodeEnvironment["cpu-1"] = {{"EVENKEEL_TEST_VARIABLE", "own"}};
+  request.run.endCommand = "echo \"$EVENKEEL_STATE $EVENKEEL_STEPS ${EVENKEEL_CAUSE-none}\" >> \"" + told.string() + "\"";
+  Launcher launcher = this->launcher();
+  Recorder recorder;
+  const auto run = launcher.startJob(request, recorder);
+  ASSERT_TRUE(run) << run.error().text();
+  ASSERT_TRUE(launcher.followJob(*run, recorder));
+  ASSERT_TRUE(launcher.followJob(*run, recorder));
+  EXPECT_EQ(*readFile(told), "finished 3 none\n");
+  std::map<std::int64_t, std::string> mine;  // by rank
+  for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
+    std::istringstream journal(*readFile(runDirectory(*run, node) / "journal.jsonl"));
+    for (std::string line; std::getline(journal, line);) {
+      const Json record = Json::parse(line);
+      if (record["event"] == "ready") mine[record["rank"]] = record["mine"];
+      EXPECT_EQ(line.find(told.string()), std::string::npos) << "the end command is the workstation's business";
+    }
+  }
+  EXPECT_EQ(mine, (std::map<std::int64_t, std::string>{{0, "all"}, {1, "all"}, {2, "own"}, {3, "own"}}));
+  request.run.nodeEnvironment["nobody"] = {{"A", "b"}};
+  EXPECT_THAT(launcher.startJob(request, recorder).error().text(), HasSubstr("\"nobody\", which is no node"));
 }
 
 TEST_F(JobTest, IsToldOverAgainWhenItHasEnded) {

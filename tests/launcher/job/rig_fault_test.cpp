@@ -164,6 +164,32 @@ TEST_F(RigFaultTest, ASlowLinkIsWaitedFor) {
   }
 }
 
+TEST_F(RigFaultTest, AnUploadThatIsCutGoesOnWhereItStopped) {
+  if (!NodeRig::canShape()) GTEST_SKIP() << "this kernel shapes no links";
+  buildWithoutNeighbour();
+  rig_->shape(1, "20mbit");
+  struct Cutter final : JobObserver {
+    NodeRig* rig = nullptr;
+    bool hasCut = false;
+    std::uint64_t least = ~std::uint64_t{0}, done = 0;
+    void onCopy(const std::string& node, std::uint64_t copied, std::uint64_t total) override {
+      if (node != "cpu-1" || total < 200'000) return;
+      least = std::min(least, total);
+      done = copied;
+      if (copied > total / 2 && rig != nullptr && !std::exchange(hasCut, true)) rig->cutConnections(1);
+    }
+  } cut, again;
+  cut.rig = rig_.get();
+  ASSERT_FALSE(launcher().startJob(remote(5), cut));
+  ASSERT_TRUE(cut.hasCut);
+  Launcher launcher = this->launcher();
+  const auto run = launcher.startJob(remote(5), again);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_LT(again.least, cut.least) << "what had arrived was sent again";
+  Recorder recorder;
+  EXPECT_EQ(launcher.followJob(*run, recorder)->state, JobState::Finished);
+}
+
 TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
   build({.diskMegabytes = 160});
   for (int round = 0; round < sweep(1, 20); ++round) {
@@ -182,6 +208,18 @@ TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
     EXPECT_EQ(status->failed->node, "cpu-1");
     EXPECT_THAT(status->failed->reason, HasSubstr("No space left on device"));
     rig_->emptyDisk(1);
+    expectOnlyTheNeighbour();
+  }
+}
+
+// vllm #7074, aws-do-eks PRs #50, #51: the workstation sees all nodes, and one of them does not see another.
+TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
+  build();
+  for (int round = 0; round < sweep(1, 20); ++round) {
+    ASSERT_EQ(rig_->on(1, "ip route add unreachable 10.77.0.11/32"), 0);
+    const std::string said = refusal();
+    EXPECT_THAT(said, AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
+    ASSERT_EQ(rig_->on(1, "ip route del unreachable 10.77.0.11/32"), 0);
     expectOnlyTheNeighbour();
   }
 }

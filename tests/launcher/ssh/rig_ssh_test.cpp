@@ -53,6 +53,22 @@ TEST_F(RigSshTest, ReachesANodeThroughOneAndThroughTwoJumpHosts) {
   EXPECT_EQ(hash.finish(), sha256(bytes));
 }
 
+// A smaller share of what bench_launcher measures (8 hosts x 8).
+TEST_F(RigSshTest, ManyConnectionsAtOnceAllComeUp) {
+  const NodeRig rig({"a", "b", "c", "d"});
+  std::vector<std::string> names(rig.size() * 4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      threads.emplace_back([&, i] {
+        auto host = connectSsh("node", addressOf(rig, i % rig.size()), kLimit);
+        names[i] = host ? nameOf(**host) : host.error().text();
+      });
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], std::string(1, static_cast<char>('a' + i % 4)) + "\n");
+}
+
 TEST_F(RigSshTest, NamesWhatAJumpHostCannotDo) {
   const NodeRig rig({"gate", "far"});
   SshAddress far = addressOf(rig, 1);

@@ -3,8 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTest>
 #include <fstream>
 #include <future>
+
+#include "app/gui/run/login_dialog.h"
 
 #include "tests/support/temporary_directory.h"
 
@@ -47,6 +53,30 @@ TEST(LoginDesk, AsksAgainAfterAWrongPassPhraseAndNotAfterADecline) {
   auto anew = std::async(std::launch::async, [&] { return desk.settle("a", lockedKey("/key"), stop.get_token()); });
   desk.giveSecret(awaitQuestion(desk).id, "right");
   EXPECT_TRUE(anew.get());
+}
+
+// zed #28601: a server that asks, and a window that does not.
+TEST(LoginDialog, PutsPasswordsAndQuestionsToAPersonAndShowsOnlyWhatTheServerAllows) {
+  LoginObstacle password{.kind = LoginObstacle::Kind::Password, .host = "b3", .user = "me"};
+  LoginObstacle code{.kind = LoginObstacle::Kind::Question, .host = "b3", .user = "me", .question = "Verification code:", .isShown = true};
+  LoginObstacle again = code;
+  again.wasWrong = true;
+  LoginDesk desk;
+  const std::stop_source stop;
+  for (const LoginObstacle& obstacle : {password, code, again}) {
+    auto asked = std::async(std::launch::async, [&] { return desk.settle("the node", obstacle, stop.get_token()); });
+    auto* dialog = new LoginDialog(awaitQuestion(desk), desk);
+    auto* line = dialog->findChild<QLineEdit*>(QStringLiteral("loginPassPhrase"));
+    ASSERT_NE(line, nullptr);
+    EXPECT_EQ(line->echoMode(), obstacle.isShown ? QLineEdit::Normal : QLineEdit::Password);
+    EXPECT_EQ(line->accessibleName(), obstacle.kind == LoginObstacle::Kind::Password ? QStringLiteral("Password") : QStringLiteral("Verification code:"));
+    EXPECT_EQ(dialog->findChild<QLabel*>(QStringLiteral("loginWrong")) != nullptr, obstacle.wasWrong);
+    line->setText(obstacle.wasWrong ? QStringLiteral("222222") : QStringLiteral("111111"));
+    QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("loginAgree")), Qt::LeftButton);
+    EXPECT_TRUE(asked.get());
+  }
+  EXPECT_EQ(desk.secrets().at("me@b3:22"), "111111");
+  EXPECT_EQ(desk.secrets().at("me@b3:22 Verification code:"), "222222");
 }
 
 TEST(LoginDesk, NobodyWaitsAfterAStopOrAClose) {

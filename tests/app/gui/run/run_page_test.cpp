@@ -161,11 +161,16 @@ TEST_F(RunPageTest, LaunchesAShortRunShowsItsCurvesAndOpensItAgain) {
   find<QLineEdit>("runData")->setText(QString::fromStdString(data().string()));
   find<QSpinBox>("runSteps")->setValue(3);
   const QSignalSpy begun(&workspace_, &Workspace::jobStarted), ended(&workspace_, &Workspace::jobEnded);
+  QStringList told;
+  page_->setDesktopMessage([&](const QString& title, const QString& text) { told << title << text; });
   press("runLaunch");
   EXPECT_FALSE(find<QPushButton>("runLaunch")->isEnabled()) << "one job at a time";
   ASSERT_TRUE(waitForState(QStringLiteral("finished"))) << label("runState").toStdString() << label("outcomeText").toStdString();
   EXPECT_EQ(begun.size(), 1);
   EXPECT_EQ(ended.size(), 1);
+  ASSERT_EQ(told.size(), 2);
+  EXPECT_EQ(told[0], QStringLiteral("Run finished"));
+  EXPECT_TRUE(told[1].contains(QStringLiteral("step 3"))) << told[1].toStdString();
   auto* loss = find<CurvePlot>("lossCurve");
   EXPECT_EQ(loss->points().size(), 3U);
   EXPECT_EQ(find<CurvePlot>("throughputCurve")->points().size(), 3U);
