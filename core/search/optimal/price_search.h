@@ -30,8 +30,8 @@ enum class Measure {
   Schedule,
 };
 
-/// Which stages' gradient sync counts: of a bound's pipelines any, of those that are planned the first one's, since the others sync
-/// while it still works.
+/// Which stages' gradient sync counts: of a bound's pipelines any, of those that are planned the first one's, since the others
+/// sync while it still works.
 enum class Synced { AnyStage, FirstStage };
 
 /// fill + (M - 1) pace, by a measure.
@@ -121,7 +121,7 @@ class PriceSearch {
   [[nodiscard]] double addedCost(std::size_t option, double perShare, double forgiven) const;
   [[nodiscard]] double forgivenOf(std::size_t option, double forgiven) const;
   [[nodiscard]] double aheadOf(int stages, const Node& node) const;
-  [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
+  [[nodiscard]] bool isWithin(std::size_t option, std::size_t part, std::span<const double> times, std::size_t count,
                               const Node& node, double ahead) const;
   void setAsk(const Ask& ask);
   [[nodiscard]] double leastPace() const;

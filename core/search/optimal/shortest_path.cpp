@@ -116,7 +116,7 @@ double PriceSearch::aheadOf(int stages, const Node& node) const {
 }
 
 /// So many units of the part keep within the node's pace and sync; `ahead` < 0: closed form.
-bool PriceSearch::isWithin(std::size_t option, std::size_t part, const std::vector<double>& times, std::size_t count,
+bool PriceSearch::isWithin(std::size_t option, std::size_t part, std::span<const double> times, std::size_t count,
                            const Node& node, double ahead) const {
   const double pace =
       ahead < 0 ? times[count - 1] + options_.send(option) : times[count - 1] - ahead * forwards_[option][part][count - 1];
@@ -133,7 +133,7 @@ void PriceSearch::merge(MergedRow& row, const Node& node, int inFlight, double a
   for (const std::size_t o : active_) {
     const double forgivenHere = forgivenOf(o, forgiven);
     const double added = addedCost(o, perShare, forgivenHere);
-    const auto take = [&](const std::vector<double>& of, std::vector<double>& out, std::size_t part) {
+    const auto take = [&](std::span<const double> of, std::vector<double>& out, std::size_t part) {
       // Little changes from row to row.
       std::size_t& count = counts_[o][part];
       count = std::min(count, of.size());
@@ -202,7 +202,7 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   for (std::size_t o = 0; o < times.size(); ++o) {
     if (prices_[o] == kNever) continue;
     const double added = perShare * prices_[o];
-    const std::vector<double>& of = times[o].last;
+    const std::span<const double> of = times[o].last;
     for (std::size_t i = 0; i < of.size() && of[i] <= node.mostPace; ++i) {
       if (isLastSynced && syncs_[o][kLast][i] > node.mostSync) break;
       const std::size_t unit = static_cast<std::size_t>(unitCount_) - (i + 1);
@@ -275,7 +275,7 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
     double least = kNever;
     for (std::size_t o = 0; o < prices_.size(); ++o) {
       if (prices_[o] == kNever) continue;
-      const std::vector<double>& of = part == kFirst ? times[o].first : times[o].inner[part];
+      const std::span<const double> of = part == kFirst ? times[o].first : times[o].inner[part];
       if (of.size() < count || !isWithin(o, part, of, count, node, ahead)) continue;
       const double forgivenHere = forgivenOf(o, forgiven);
       double cost = of[count - 1] + addedCost(o, perShare, forgivenHere);

@@ -241,32 +241,47 @@ double StageOptions::timeOf(const Costs& costs, const Counts& counts, int inFlig
   return mix.seconds;
 }
 
-std::vector<StageOptions::Times> StageOptions::computeTimes(int inFlight) const {
-  std::vector<Times> all(options_.size());
+void StageOptions::computeTimes(int inFlight, Row& row) const {
+  row.times.resize(options_.size());
+  std::vector<std::array<std::size_t, 5>> begins(options_.size());  // of inner[1], inner[0], first, last; and the end
   for (std::size_t o = 0; o < options_.size(); ++o) {
-    const auto fill = [&](std::vector<double>& times, int most, auto&& unitsOf) {
+    std::array<std::size_t, 5>& begin = begins[o];
+    const auto fill = [&](int most, auto&& unitsOf) {
       double longest = 0;
       for (int count = 1; count <= most; ++count) {
         const double time = timeOf(costs_[o], countsOf(unitsOf(count)), inFlight, false);
         if (time == kNever) break;
         longest = std::max(longest, time);  // one unit's rounding of a mix must not break the order
-        times.push_back(space_.purpose == Purpose::Bound ? time : longest);
+        row.values.push_back(space_.purpose == Purpose::Bound ? time : longest);
       }
     };
     const int behind = inFlight - 1;  // each of so many stages has a unit
-    fill(all[o].inner[1], unitCount_ - 1 - behind - 1, [](int count) { return UnitRange{1, 1 + count}; });
-    fill(all[o].inner[0], unitCount_ - 2 - behind - 1, [](int count) { return UnitRange{2, 2 + count}; });
-    fill(all[o].first, unitCount_ - 1 - behind, [](int count) { return UnitRange{0, count}; });
-    if (inFlight > 1) continue;
-    fill(all[o].last, unitCount_ - 1, [this](int count) { return UnitRange{unitCount_ - count, unitCount_}; });
-    all[o].alone = timeOf(costs_[o], countsOf({0, unitCount_}), 1, true);
+    begin[0] = row.values.size();
+    fill(unitCount_ - 1 - behind - 1, [](int count) { return UnitRange{1, 1 + count}; });
+    begin[1] = row.values.size();
+    fill(unitCount_ - 2 - behind - 1, [](int count) { return UnitRange{2, 2 + count}; });
+    begin[2] = row.values.size();
+    fill(unitCount_ - 1 - behind, [](int count) { return UnitRange{0, count}; });
+    begin[3] = row.values.size();
+    if (inFlight == 1) {
+      fill(unitCount_ - 1, [this](int count) { return UnitRange{unitCount_ - count, unitCount_}; });
+      row.times[o].alone = timeOf(costs_[o], countsOf({0, unitCount_}), 1, true);
+    }
+    begin[4] = row.values.size();
   }
-  return all;
+  for (std::size_t o = 0; o < options_.size(); ++o) {
+    const auto part = [&](std::size_t i) {
+      return std::span<const double>(row.values).subspan(begins[o][i], begins[o][i + 1] - begins[o][i]);
+    };
+    row.times[o].inner = {part(1), part(0)};
+    row.times[o].first = part(2);
+    row.times[o].last = part(3);
+  }
 }
 
 const std::vector<StageOptions::Times>& StageOptions::times(int inFlight) const {
   Row& row = rows_[static_cast<std::size_t>(inFlight - 1)];
-  std::call_once(row.once, [&] { row.times = computeTimes(inFlight); });
+  std::call_once(row.once, [&] { computeTimes(inFlight, row); });
   return row.times;
 }
 

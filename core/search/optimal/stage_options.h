@@ -56,10 +56,10 @@ class StageOptions {
 
   /// Forward + backward in seconds, without the send, of 1, 2, ... units; nondecreasing, as many as fit.
   struct Times {
-    std::array<std::vector<double>, 2> inner;  // [1]: begins with an attention block, [0]: with an MLP block; no head
-    std::vector<double> first;                 // begins with the embedding; no head
-    std::vector<double> last;                  // ends with the head; no embedding. Only for one micro-batch in flight
-    double alone = 0;                          // the whole model; infinite if it does not fit. As `last`
+    std::array<std::span<const double>, 2> inner;  // [1]: begins with an attention block, [0]: with an MLP block; no head
+    std::span<const double> first;                 // begins with the embedding; no head
+    std::span<const double> last;                  // ends with the head; no embedding. Only for one micro-batch in flight
+    double alone = 0;                              // the whole model; infinite if it does not fit. As `last`
   };
   /// By option. Computed at the first question, thread-safe. O(options x units).
   [[nodiscard]] const std::vector<Times>& times(int inFlight) const;
@@ -99,7 +99,6 @@ class StageOptions {
   [[nodiscard]] bool takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
   [[nodiscard]] bool mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
   [[nodiscard]] double timeOf(const Costs& costs, const Counts& counts, int inFlight, bool alone) const;
-  [[nodiscard]] std::vector<Times> computeTimes(int inFlight) const;
   [[nodiscard]] Costs costsOf(const StageOption& option) const;
   [[nodiscard]] double sendOf(const StageOption& option) const;
 
@@ -111,8 +110,10 @@ class StageOptions {
   std::vector<Costs> costs_;
   struct Row {
     std::once_flag once;
+    std::vector<double> values;  // of all options, one block: thousands of small ones take long to give back
     std::vector<Times> times;
   };
+  void computeTimes(int inFlight, Row& row) const;
   mutable std::deque<Row> rows_;  // by micro-batches in flight - 1
 };
 
