@@ -67,9 +67,11 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
   for (const std::string& setting : arguments.environment) {
     const std::size_t equals = setting.find('='), colon = setting.substr(0, equals).find(':');
-    if (equals == std::string::npos) return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
+    if (equals == std::string::npos)
+      return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
     if (colon == std::string::npos) json["environment"][setting.substr(0, equals)] = setting.substr(equals + 1);
-    else json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
+    else
+      json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
   }
 
   JsonContext context{source, {}};
@@ -98,7 +100,9 @@ Result<Plan> launchablePlan(const std::string& file) {
 
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse) return notYet("--rehearse");
-  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure), "expected stop, resume or replan");
+  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure))
+    return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure),
+                        "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments.plan);
@@ -112,7 +116,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
     return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
   if (request.run.onFailure != Run::OnFailure::Stop && request.run.checkpoint.every == 0)
-    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from", "add --checkpoint-every N");
+    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from",
+                        "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }
@@ -182,9 +187,13 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that failed. A detached run goes on when somebody attaches");
-  command->add_option("--end-command", arguments->endCommand, "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
-  command->add_option("--env", arguments->environment, "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
+  command->add_option("--on-failure", arguments->onFailure,
+                      "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that "
+                      "failed. A detached run goes on when somebody attaches");
+  command->add_option("--end-command", arguments->endCommand,
+                      "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
+  command->add_option("--env", arguments->environment,
+                      "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
   command->add_flag("--rehearse", arguments->rehearse, "Virtual devices (not there yet)");
   command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
