@@ -20,4 +20,4 @@ configure_and_build "$root/build/dev" dev
 
 say "testing"
 cd "$root/build/dev"
-exec ctest --parallel "$(( 2 * $(nproc) ))" --output-on-failure --no-tests=error --schedule-random
+exec ctest --parallel "$(( 2 * $(nproc) ))" --output-on-failure --no-tests=error

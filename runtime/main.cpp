@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +14,9 @@
 #include "core/base/words.h"
 #include "core/plan/features.h"
 #include "runtime/comm/rendezvous.h"
+#include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
+#include "runtime/profile/op_times.h"
 #include "runtime/train/worker.h"
 
 namespace {
@@ -22,6 +26,7 @@ using namespace evenkeel;
 constexpr std::string_view kUsage =
     "usage: evenkeel-worker --features\n"
     "       evenkeel-worker --store --address A --ranks N\n"
+    "       evenkeel-worker --profile       (reads a request from stdin, writes evenkeel.profile/1)\n"
     "       evenkeel-worker --job FILE      (environment: MASTER_ADDR MASTER_PORT RANK WORLD_SIZE EVENKEEL_TRAIN_ADDRESS)\n";
 
 int usage(const std::string& what) {
@@ -42,6 +47,20 @@ int store(const std::vector<std::string>& arguments) {
   return serveStore(options["--address"], *ranks);
 }
 
+/// Measures this device: what is asked for comes from stdin, so that no file has to be brought here.
+int profile() {
+  const auto asked = parseJson(std::string(std::istreambuf_iterator<char>(std::cin), {}), "the request");
+  const auto request = asked ? parseProfileRequest(*asked, "the request") : asked.error();
+  if (!request) {
+    fmt::print(stderr, "evenkeel-worker: {}\n", request.error().text());
+    return 2;
+  }
+  useOneThread();
+  keepFreedMemory();
+  fmt::print("{}", prettyText(toJson(measureOps(*request))));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -52,6 +71,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (arguments[0] == "--store") return store(arguments);
+  if (arguments[0] == "--profile" && arguments.size() == 1) {
+    prepareLibraries(argv);
+    return profile();
+  }
   if (arguments[0] == "--job" && arguments.size() == 2) {
     prepareLibraries(argv);
     runWorker(arguments[1]);

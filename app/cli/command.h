@@ -59,6 +59,7 @@ void addSimulate(CLI::App& app, Outcome& outcome);
 void addImport(CLI::App& app, Outcome& outcome);
 void addExport(CLI::App& app, Outcome& outcome);
 void addDiscover(CLI::App& app, Outcome& outcome);
+void addProfile(CLI::App& app, Outcome& outcome);
 void addLaunch(CLI::App& app, Outcome& outcome);
 void addRuns(CLI::App& app, Outcome& outcome);
 void addStatus(CLI::App& app, Outcome& outcome);

@@ -13,7 +13,8 @@ namespace evenkeel::cli {
 namespace {
 
 template <class E>
-Result<std::optional<E>> wordOption(const char* option, const std::string& word, std::span<const std::pair<std::string_view, E>> words) {
+Result<std::optional<E>> wordOption(const char* option, const std::string& word,
+                                    std::span<const std::pair<std::string_view, E>> words) {
   if (word.empty()) return std::optional<E>{};
   std::string known;
   for (const auto& [name, value] : words) {
@@ -28,28 +29,29 @@ Result<void> checkRange(const char* option, std::optional<std::int64_t> value, s
   return invalidInput(option, fmt::format("is {}", *value), fmt::format("expected a whole number from {} to {}", least, most));
 }
 
-Result<void> checkPrecision(const Cluster& cluster, Precision precision) {
-  for (const DeviceType& type : cluster.deviceTypes) {
+Result<void> checkDevices(const Problem& problem) {
+  const Precision precision = problem.training.precision;
+  for (const DeviceType& type : problem.cluster.deviceTypes) {
     if (!type.has(precision)) {
       return invalidInput("--precision", fmt::format("{} does not exist on {}", name(precision), type.name),
                           "choose another precision or leave these devices out of the cluster");
     }
+    if (auto obstacle = obstacleTo(problem.model, precision, type))
+      return invalidInput("--model", fmt::format("{} {}", type.name, obstacle->what), obstacle->remedy);
   }
   return {};
 }
 
 }  // namespace
 
-Error notYet(const std::string& option) {
-  return invalidInput(option, "is not there yet in this version", "leave it out");
-}
-
 void addProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--cluster", arguments.cluster, "Cluster file, or NODESxDEVICES:TYPE[@SPEED][,...]")->required();
   command.add_option("--model", arguments.model, "Model file, Hugging Face config.json, or a name of `models`")->required();
-  command.add_option("--global-batch", arguments.globalBatch, fmt::format("Samples an iteration (default {})", kDefaultGlobalBatch));
+  command.add_option("--global-batch", arguments.globalBatch,
+                     fmt::format("Samples an iteration (default {})", kDefaultGlobalBatch));
   command.add_option("--sequence-length", arguments.sequenceLength, "Tokens a sample (default: the model's context)");
-  command.add_option("--precision", arguments.precision, "fp32, bf16 or fp16 (default: bf16 where every device has it, else fp16; cpu fp32)");
+  command.add_option("--precision", arguments.precision,
+                     "fp32, bf16 or fp16 (default: bf16 where every device has it, else fp16; cpu fp32)");
   command.add_option("--zero", arguments.zero, "ZeRO stage 0, 1 or 2 (default 1; 0 on devices whose runtime lacks it)");
   command.add_option("--gradient-sync", arguments.sync, "block, tensor or device (default block)");
   command.add_option("--attention", arguments.attention, "unfused or fused attention kernel (default unfused)");
@@ -57,7 +59,8 @@ void addProblemOptions(CLI::App& command, ProblemArguments& arguments) {
 }
 
 void addProfileOption(CLI::App& command, std::string& profile) {
-  command.add_option("--profile", profile, "Measured op times: a profile file, or a folder or table as `import` takes (default: analytic)");
+  command.add_option("--profile", profile,
+                     "Measured op times: a profile file, or a folder or table as `import` takes (default: analytic)");
 }
 
 Result<Problem> problemFrom(const ProblemArguments& arguments) {
@@ -74,7 +77,12 @@ Result<Problem> problemFrom(const ProblemArguments& arguments) {
   if (auto checked = checkRange("--zero", arguments.zero, 0, 2); !checked) return checked.error();
   if (arguments.zero) choice.zeroStage = static_cast<int>(*arguments.zero);
   if (arguments.sequenceLength && model->position == Position::Learned && *arguments.sequenceLength > model->context) {
-    return invalidInput("--sequence-length", fmt::format("{} is longer than the {} learned positions of {}", *arguments.sequenceLength, model->context, model->name));
+    return invalidInput("--sequence-length", fmt::format("{} is longer than the {} learned positions of {}",
+                                                         *arguments.sequenceLength, model->context, model->name));
+  }
+  if (arguments.sequenceLength && model->opaque && *arguments.sequenceLength != model->context) {
+    return invalidInput("--sequence-length", fmt::format("is {}, but the layers of {} were measured at {}",
+                                                         *arguments.sequenceLength, model->name, model->context));
   }
   const auto precision = wordOption<Precision>("--precision", arguments.precision, precisionWords());
   if (!precision) return precision.error();
@@ -88,7 +96,7 @@ Result<Problem> problemFrom(const ProblemArguments& arguments) {
 
   Problem problem{*std::move(cluster), *std::move(model), {}};
   problem.training = resolveTraining(choice, problem.cluster, problem.model);
-  if (auto checked = checkPrecision(problem.cluster, problem.training.precision); !checked) return checked.error();
+  if (auto checked = checkDevices(problem); !checked) return checked.error();
   return problem;
 }
 
@@ -111,9 +119,11 @@ void printDefaults(const ProblemArguments& arguments, const Problem& problem) {
 }
 
 void addSearchOptions(CLI::App& command, SearchArguments& arguments) {
-  command.add_option("--planner-option", arguments.options, "K=V, an option of the planner; may be given several times")->take_all();
+  command.add_option("--planner-option", arguments.options, "K=V, an option of the planner; may be given several times")
+      ->take_all();
   command.add_option("--time-limit", arguments.timeLimit, "Seconds after which the best plan so far is taken");
-  command.add_option("--gap", arguments.gap, "End when the reported number is proven to be within this fraction of the optimum (default 0.04)");
+  command.add_option("--gap", arguments.gap,
+                     "End when the reported number is proven to be within this fraction of the optimum (default 0.04)");
   command.add_option("--effort", arguments.effort, "End after this many evaluated plans");
   command.add_option("--seed", arguments.seed, "Seed of everything random (default 1)");
   command.add_option("--threads", arguments.threads, "Search threads (default: all cores)");
@@ -122,7 +132,8 @@ void addSearchOptions(CLI::App& command, SearchArguments& arguments) {
 Result<Budget> budgetFrom(const SearchArguments& arguments) {
   if (auto checked = checkRange("--effort", arguments.effort, 1, std::int64_t{1} << 60); !checked) return checked.error();
   if (auto checked = checkRange("--threads", arguments.threads, 0, 4096); !checked) return checked.error();
-  if (auto checked = checkRange("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()); !checked) return checked.error();
+  if (auto checked = checkRange("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()); !checked)
+    return checked.error();
   if (arguments.timeLimit && !(*arguments.timeLimit > 0 && *arguments.timeLimit < 1e9)) {
     return invalidInput("--time-limit", fmt::format("is {}", *arguments.timeLimit), "expected a number of seconds above 0");
   }
@@ -142,7 +153,8 @@ Result<PlannerOptions> plannerOptionsFrom(const SearchArguments& arguments) {
   PlannerOptions options;
   for (const std::string& text : arguments.options) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) return invalidInput("--planner-option", fmt::format("\"{}\" is no option", text), "expected K=V");
+    if (equals == std::string::npos || equals == 0)
+      return invalidInput("--planner-option", fmt::format("\"{}\" is no option", text), "expected K=V");
     if (!options.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
       return invalidInput("--planner-option", fmt::format("\"{}\" is given twice", text.substr(0, equals)));
     }

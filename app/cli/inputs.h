@@ -35,9 +35,6 @@ void addSearchOptions(CLI::App& command, SearchArguments& arguments);
 [[nodiscard]] Result<Budget> budgetFrom(const SearchArguments& arguments);
 [[nodiscard]] Result<PlannerOptions> plannerOptionsFrom(const SearchArguments& arguments);
 
-/// What this version refuses although the command line knows it: "... is not there yet", exit 2.
-[[nodiscard]] Error notYet(const std::string& option);
-
 /// Says on stderr what was assumed where nothing was said.
 void printDefaults(const ProblemArguments& arguments, const Problem& problem);
 

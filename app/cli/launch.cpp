@@ -13,18 +13,17 @@
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
-#include "core/profile/analytic_profile.h"
+#include "core/profile/table_profile.h"
 
 namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan, runFile, resume;
-  std::vector<std::string> data;
-  std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep;
-  std::optional<double> learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
+  std::string plan, profile, runFile, resume;
+  std::vector<std::string> data, validation, environment;
+  std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
+  std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
   std::optional<std::string> schedule, checkpointDirectory, onFailure, endCommand;
-  std::vector<std::string> environment;
   bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
 };
 
@@ -63,6 +62,10 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.checkpointKeep) json["checkpoint"]["keep"] = *arguments.checkpointKeep;
   if (arguments.checkpointDirectory) json["checkpoint"]["directory"] = placeFor(*arguments.checkpointDirectory, arguments.local);
   if (!arguments.data.empty()) json["data"]["train"] = arguments.data;
+  if (!arguments.validation.empty()) json["data"]["validation"] = arguments.validation;
+  if (arguments.evaluateEvery) json["evaluate_every"] = *arguments.evaluateEvery;
+  if (arguments.evaluateBatches) json["evaluate_batches"] = *arguments.evaluateBatches;
+  if (arguments.rehearse) json["rehearsal"]["time_scale"] = arguments.timeScale.value_or(1.0);
   if (arguments.onFailure) json["on_failure"] = *arguments.onFailure;
   if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
   for (const std::string& setting : arguments.environment) {
@@ -83,29 +86,33 @@ Result<Run> runFrom(const Arguments& arguments) {
 }
 
 /// A plan that is valid and that the runtime can execute, or every reason why not.
-Result<Plan> launchablePlan(const std::string& file) {
+Result<Plan> launchablePlan(const Arguments& arguments) {
+  const std::string& file = arguments.plan;
   auto plan = loadPlan(file);
   if (!plan) return plan;
-  const AnalyticProfile profile(plan->model, plan->training);
-  auto violations = evaluate(*plan, profile).violations;
-  if (violations.empty()) violations = notLaunchable(*plan, ownRuntime());
+  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training);
+  if (!profile) return profile.error();
+  Evaluation evaluation = evaluate(*plan, **profile);
+  auto& violations = evaluation.violations;
+  if (violations.empty() && !arguments.rehearse) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
     return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
   }
-  return plan;
+  // What is rehearsed are the times that are predicted now; a plan that is trained stays as it is.
+  return arguments.rehearse ? std::move(evaluation.plan) : *std::move(plan);
 }
 
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
-  if (arguments.rehearse) return notYet("--rehearse");
-  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure))
-    return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure),
-                        "expected stop, resume or replan");
+  if (arguments.rehearse && !arguments.local) return invalidInput("--rehearse", "needs one clock for all ranks", "add --local");
+  if (!arguments.rehearse && (arguments.timeScale || !arguments.profile.empty()))
+    return invalidInput("launch", "takes --time-scale and --profile for a rehearsal only", "add --rehearse");
+  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure), "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
-  auto plan = launchablePlan(arguments.plan);
+  auto plan = launchablePlan(arguments);
   if (!plan) return std::move(plan).error();
   LaunchRequest request;
   request.plan = *std::move(plan);
@@ -168,6 +175,9 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plan", arguments->plan, "Plan file")->required();
   command->add_option("--data", arguments->data, "Text file or folder to train on; may be given several times");
+  command->add_option("--validation", arguments->validation, "Text file or folder to evaluate on; may be given several times");
+  command->add_option("--evaluate-every", arguments->evaluateEvery, "Steps between evaluations (default: none)");
+  command->add_option("--evaluate-batches", arguments->evaluateBatches, "Global batches that an evaluation reads (default 1)");
   command->add_option("--steps", arguments->steps, "Steps (iterations) to train");
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
@@ -187,14 +197,14 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure,
-                      "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that "
-                      "failed. A detached run goes on when somebody attaches");
-  command->add_option("--end-command", arguments->endCommand,
-                      "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
-  command->add_option("--env", arguments->environment,
-                      "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
-  command->add_flag("--rehearse", arguments->rehearse, "Virtual devices (not there yet)");
+  command->add_option("--on-failure", arguments->onFailure, "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that failed. A detached run goes on when somebody attaches");
+  command->add_option("--end-command", arguments->endCommand, "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
+  command->add_option("--env", arguments->environment, "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
+  command->add_flag("--rehearse", arguments->rehearse,
+                    "Virtual devices: all ranks and messages, but what is predicted is slept, not computed (with --local)");
+  command->add_option("--time-scale", arguments->timeScale, "Of a rehearsal: 0.1 plays ten times as fast (default 1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--profile", arguments->profile, "Of a rehearsal: measured op times to predict from (default: analytic)");
   command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

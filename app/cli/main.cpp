@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   addImport(app, outcome);
   addExport(app, outcome);
   addDiscover(app, outcome);
+  addProfile(app, outcome);
   addLaunch(app, outcome);
   addRuns(app, outcome);
   addStatus(app, outcome);

@@ -13,12 +13,15 @@ namespace {
 
 /// Everything but the devices: two pipelines that Megatron-LM would run as one.
 bool isLike(const Pipeline& a, const Pipeline& b) {
-  const auto sameStage = [](const Stage& x, const Stage& y) { return x.units == y.units && x.tp == y.tp && x.dp == y.dp && x.recompute == y.recompute; };
+  const auto sameStage = [](const Stage& x, const Stage& y) {
+    return x.units == y.units && x.tp == y.tp && x.dp == y.dp && x.recompute == y.recompute;
+  };
   return a.localBatch == b.localBatch && a.microBatch == b.microBatch && std::ranges::equal(a.stages, b.stages, sameStage);
 }
 
 std::vector<std::string> objections(const Plan& plan) {
   std::vector<std::string> reasons;
+  if (plan.model.opaque) reasons.push_back(plan.model.name + " is a table of layers, no transformer");
   const Pipeline& first = plan.pipelines.front();
   for (std::size_t p = 1; p < plan.pipelines.size(); ++p) {
     if (!isLike(plan.pipelines[p], first)) {
@@ -26,16 +29,23 @@ std::vector<std::string> objections(const Plan& plan) {
       break;
     }
   }
-  if (first.localBatch % first.microBatch != 0) reasons.push_back(fmt::format("{} samples a pipeline are no multiple of the micro-batch of {}", first.localBatch, first.microBatch));
+  if (first.localBatch % first.microBatch != 0)
+    reasons.push_back(
+        fmt::format("{} samples a pipeline are no multiple of the micro-batch of {}", first.localBatch, first.microBatch));
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
     const Stage& stage = first.stages[s];
     const std::string place = placeOf(0, s);
-    if (stage.tp != first.stages.front().tp) reasons.push_back(fmt::format("{} has tp {}, the first stage tp {}: one degree for all", place, stage.tp, first.stages.front().tp));
+    if (stage.tp != first.stages.front().tp)
+      reasons.push_back(
+          fmt::format("{} has tp {}, the first stage tp {}: one degree for all", place, stage.tp, first.stages.front().tp));
     if (stage.dp != 1) reasons.push_back(fmt::format("{} has dp {} inside of the pipeline", place, stage.dp));
-    const auto splitsLayer = [&](int unit) { return unit > 0 && unit < plan.model.unitCount() - 1 && plan.model.unitKind(unit) == UnitKind::Mlp; };
+    const auto splitsLayer = [&](int unit) {
+      return unit > 0 && unit < plan.model.unitCount() - 1 && plan.model.unitKind(unit) == UnitKind::Mlp;
+    };
     if (splitsLayer(stage.units.first)) reasons.push_back(fmt::format("{} begins in the middle of a layer", place));
     for (const Recompute& recompute : stage.recompute) {
-      const bool coversAll = recompute.units.first <= std::max(stage.units.first, 1) && recompute.units.last >= std::min(stage.units.last, plan.model.unitCount() - 1);
+      const bool coversAll = recompute.units.first <= std::max(stage.units.first, 1) &&
+                             recompute.units.last >= std::min(stage.units.last, plan.model.unitCount() - 1);
       if (!coversAll) {
         reasons.push_back(fmt::format("{} recomputes in some of its layers only", place));
         break;
@@ -66,7 +76,8 @@ std::string layoutOf(const Plan& plan) {
 
 Result<std::vector<std::string>> megatronArguments(const Plan& plan) {
   if (const auto reasons = objections(plan); !reasons.empty())
-    return failed("export --to megatron", fmt::format("Megatron-LM cannot express this plan: {}", fmt::join(reasons, "; ")), "plan with --planner uniform, or launch it here");
+    return failed("export --to megatron", fmt::format("Megatron-LM cannot express this plan: {}", fmt::join(reasons, "; ")),
+                  "plan with --planner uniform, or launch it here");
   const Model& model = plan.model;
   const Training& training = plan.training;
   const Pipeline& pipeline = plan.pipelines.front();
@@ -107,7 +118,9 @@ Result<std::vector<std::string>> megatronArguments(const Plan& plan) {
   for (const Stage& stage : pipeline.stages) {
     for (const Recompute& recompute : stage.recompute) {
       recomputes = true;
-      isSelective = isSelective && std::ranges::all_of(recompute.ops, [](Op op) { return op == Op::Score || op == Op::Softmax || op == Op::AttentionDropout || op == Op::Context; });
+      isSelective = isSelective && std::ranges::all_of(recompute.ops, [](Op op) {
+                      return op == Op::Score || op == Op::Softmax || op == Op::AttentionDropout || op == Op::Context;
+                    });
     }
   }
   if (recomputes) add("--recompute-granularity", isSelective ? "selective" : "full");

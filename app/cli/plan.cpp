@@ -15,6 +15,7 @@
 #include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
 #include "core/search/run_cost.h"
+#include "core/search/warm_start.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -81,6 +82,7 @@ Result<Plan> findPlan(const Arguments& arguments) {
   if (!arguments.start.empty()) {
     auto loaded = loadPlan(arguments.start);
     if (!loaded) return loaded.error();
+    if (auto checked = checkStart(arguments.planner, *loaded, *problem); !checked) return checked.error();
     start = *std::move(loaded);
   }
   const SearchTask task{*problem, profile->get(), *std::move(budget), *std::move(options), start ? &*start : nullptr};

@@ -62,8 +62,8 @@ FigureTable syncTable(const Evaluation& evaluation, report::Chart& chart, std::v
     plan.training.gradientSync = mode;
     const AnalyticProfile profile(plan.model, plan.training);
     const CostModel model(plan.cluster, plan.model, plan.training, profile);
-    const SyncTime time = syncTime(model, plan.pipelines);
-    const std::vector<SyncPart> parts = slowestSync(model, plan.pipelines);
+    const Seconds time = syncTime(model, plan.pipelines).busiest;
+    const std::vector<SyncPart> parts = slowestSync(model, plan.pipelines).parts;
     const double sent =
         std::accumulate(parts.begin(), parts.end(), 0.0, [](double sum, const SyncPart& part) { return sum + gib(part.bytes); });
     const Evaluation again = evaluate(model, plan, {}, false);
@@ -73,7 +73,7 @@ FigureTable syncTable(const Evaluation& evaluation, report::Chart& chart, std::v
         if (stage.predicted) gradients += gib(stage.predicted->memory.gradients) * static_cast<double>(stage.devices.size());
       }
     }
-    const double ms = milliseconds(time.sync);
+    const double ms = milliseconds(time);
     if (!block) block = ms;
     const auto relative = *block > 0 ? std::optional(ms / *block) : std::nullopt;
     table.rows.push_back({std::string(name(mode)), ms, cell(relative), static_cast<std::int64_t>(parts.size()), sent, gradients,
@@ -203,13 +203,13 @@ Figure reproduceTable3(const Lab& lab) {
         for (const Recompute& recompute : stage.recompute) {
           recomputes += recomputes.empty() ? "" : "; ";
           for (std::size_t i = 0; i < recompute.ops.size(); ++i)
-            recomputes += (i > 0 ? " " : "") + std::string(label(recompute.ops[i]));
+            recomputes += (i > 0 ? " " : "") + std::string(label(plan.model, recompute.ops[i]));
           recomputes += fmt::format(" [{}, {})", recompute.units.first, recompute.units.last);
         }
         table.rows.push_back({static_cast<std::int64_t>(p), pipeline.localBatch, pipeline.microBatch,
                               static_cast<std::int64_t>(s),
                               fmt::format("{} x {}", stage.devices.size(), plan.cluster.typeOf(stage.devices.front()).name),
-                              fmt::format("{} x {}", stage.tp, stage.dp), report::layersOf(plan.model, stage), recomputes,
+                              fmt::format("{} x {}", stage.tp, stage.dp), layersIn(plan.model, stage.units), recomputes,
                               gib(stage.predicted->memory.total()), milliseconds(stage.predicted->forward),
                               milliseconds(stage.predicted->backward)});
       }

@@ -13,31 +13,40 @@
 namespace evenkeel {
 namespace {
 
+struct SwitchPath {
+  LinkSpec link;
+  std::vector<int> switches;  // each once
+};
+
 /// Widest path through the drawn switches from node a to node b: least hops first, then bandwidth. None if they do not connect.
-std::optional<LinkSpec> pathThroughSwitches(const Cluster& cluster, const Node& a, const Node& b) {
+std::optional<SwitchPath> pathThroughSwitches(const Cluster& cluster, const Node& a, const Node& b) {
   struct Reach {
     BytesPerSecond bandwidth;
     Seconds latency;
+    std::vector<int> via;
   };
-  std::map<std::string, Reach> reached{{a.name, {a.nic.bandwidth, a.nic.latency}}};
+  std::map<std::string, Reach> reached{{a.name, {a.nic.bandwidth, a.nic.latency, {}}}};
   std::vector<std::string> frontier{a.name};
   while (!frontier.empty()) {
     std::map<std::string, Reach> next;
     for (const std::string& at : frontier) {
       const Reach from = reached.at(at);
-      const auto visit = [&](const std::string& to, const Switch& via) {
+      const auto visit = [&](const std::string& to, int index) {
         if (reached.contains(to)) return;
+        const Switch& via = cluster.switches[static_cast<std::size_t>(index)];
         BytesPerSecond bandwidth = std::min(from.bandwidth, via.bandwidth);
         if (via.total.value > 0) bandwidth = std::min(bandwidth, via.total);
-        const Reach reach{bandwidth, from.latency + via.latency};
+        Reach reach{bandwidth, from.latency + via.latency, from.via};
+        if (std::ranges::find(reach.via, index) == reach.via.end()) reach.via.push_back(index);
         const auto found = next.find(to);
-        if (found == next.end() || found->second.bandwidth < reach.bandwidth) next[to] = reach;
+        if (found == next.end() || found->second.bandwidth < reach.bandwidth) next[to] = std::move(reach);
       };
-      for (const Switch& s : cluster.switches) {
+      for (int index = 0; index < static_cast<int>(cluster.switches.size()); ++index) {
+        const Switch& s = cluster.switches[static_cast<std::size_t>(index)];
         if (s.name == at) {
-          for (const std::string& member : s.members) visit(member, s);
+          for (const std::string& member : s.members) visit(member, index);
         } else if (std::ranges::find(s.members, at) != s.members.end()) {
-          visit(s.name, s);
+          visit(s.name, index);
         }
       }
     }
@@ -48,7 +57,9 @@ std::optional<LinkSpec> pathThroughSwitches(const Cluster& cluster, const Node& 
       if (!isNode) frontier.push_back(name);  // nodes do not forward
     }
     if (const auto found = reached.find(b.name); found != reached.end()) {
-      return LinkSpec{std::min(found->second.bandwidth, b.nic.bandwidth), std::max(found->second.latency, b.nic.latency)};
+      return SwitchPath{
+          LinkSpec{std::min(found->second.bandwidth, b.nic.bandwidth), std::max(found->second.latency, b.nic.latency)},
+          found->second.via};
     }
   }
   return std::nullopt;
@@ -82,9 +93,7 @@ int Cluster::typeIndexOf(DeviceId device) const {
   return nodes[static_cast<std::size_t>(device.node)].devices[static_cast<std::size_t>(device.index)].type;
 }
 
-const DeviceType& Cluster::typeOf(DeviceId device) const {
-  return deviceTypes[static_cast<std::size_t>(typeIndexOf(device))];
-}
+const DeviceType& Cluster::typeOf(DeviceId device) const { return deviceTypes[static_cast<std::size_t>(typeIndexOf(device))]; }
 
 std::string Cluster::nameOf(DeviceId device) const {
   if (!contains(device)) return fmt::format("{}/{}", device.node, device.index);
@@ -103,7 +112,8 @@ Result<DeviceId> Cluster::find(std::string_view nodeSlashIndex) const {
     if (nodes[static_cast<std::size_t>(node)].name != nodeName) continue;
     const DeviceId device{node, *index};
     if (contains(device)) return device;
-    return invalidInput(where, fmt::format("node {} has {} devices", nodeName, nodes[static_cast<std::size_t>(node)].devices.size()));
+    return invalidInput(where,
+                        fmt::format("node {} has {} devices", nodeName, nodes[static_cast<std::size_t>(node)].devices.size()));
   }
   return invalidInput(where, fmt::format("the cluster has no node \"{}\"", nodeName));
 }
@@ -117,11 +127,21 @@ LinkSpec Cluster::linkBetween(DeviceId a, DeviceId b) const {
     if ((link.first == a.node && link.second == b.node) || (link.first == b.node && link.second == a.node)) return link.spec;
   }
   if (!switches.empty()) {
-    if (const auto path = pathThroughSwitches(*this, nodeA, nodeB)) return *path;
+    if (const auto path = pathThroughSwitches(*this, nodeA, nodeB)) return path->link;
   }
   LinkSpec slower = nodeA.nic.bandwidth <= nodeB.nic.bandwidth ? nodeA.nic : nodeB.nic;
   slower.latency = std::max(nodeA.nic.latency, nodeB.nic.latency);
   return slower;
+}
+
+std::vector<int> Cluster::switchesBetween(DeviceId a, DeviceId b) const {
+  assert(contains(a) && contains(b));
+  if (a.node == b.node || switches.empty()) return {};
+  for (const Link& link : links) {
+    if ((link.first == a.node && link.second == b.node) || (link.first == b.node && link.second == a.node)) return {};
+  }
+  const auto path = pathThroughSwitches(*this, nodes[static_cast<std::size_t>(a.node)], nodes[static_cast<std::size_t>(b.node)]);
+  return path ? path->switches : std::vector<int>{};
 }
 
 }  // namespace evenkeel

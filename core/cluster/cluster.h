@@ -37,12 +37,12 @@ struct SshTarget {
 struct Node {
   std::string name;
   std::vector<Device> devices;
-  LinkSpec intra;                // between two devices of this node
-  LinkSpec nic;                  // to other nodes
-  bool nicPerDevice = false;     // nic is that of each device (rail), else one for the whole node, shared by its flows
+  LinkSpec intra;             // between two devices of this node
+  LinkSpec nic;               // to other nodes
+  bool nicPerDevice = false;  // nic is that of each device (rail), else one for the whole node, shared by its flows
   SshTarget ssh;
-  std::string trainAddress;      // numeric address on the training interface; empty: found by preflight
-  double pricePerHour = 0;       // 0: no price known
+  std::string trainAddress;  // numeric address on the training interface; empty: found by preflight
+  double pricePerHour = 0;   // 0: no price known
   Json extra{};
   bool operator==(const Node&) const = default;
 };
@@ -87,6 +87,8 @@ struct Cluster {
   /// What one flow gets between two unlike devices: inside a node its intra link; between nodes the drawn link if there is one,
   /// else the path through the drawn switches, else the slower of the two NICs (latencies of both ends: the larger).
   [[nodiscard]] LinkSpec linkBetween(DeviceId a, DeviceId b) const;
+  /// The switches on that way, by index; none inside a node or where nothing or a drawn link joins the nodes.
+  [[nodiscard]] std::vector<int> switchesBetween(DeviceId a, DeviceId b) const;
 };
 
 inline constexpr int kMaxDevices = 16384;

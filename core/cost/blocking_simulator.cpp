@@ -192,6 +192,7 @@ class BlockingSimulator {
     add(forward ? Span::Kind::Forward : Span::Kind::Backward, stage, instruction.microBatch, state.free, state.free + duration);
     state.free += duration;
     state.activity.busy += duration;
+    state.activity.end = state.free;
   }
 
   static bool isSend(const Instruction& i) { return i.kind == Kind::SendActivation || i.kind == Kind::SendGradient; }

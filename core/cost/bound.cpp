@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/plan/problem.h"
+
 namespace evenkeel {
 namespace {
 
@@ -46,7 +48,8 @@ Seconds problemLowerBound(const CostModel& model, std::span<const DeviceId> devi
   for (const Node& node : model.cluster().nodes) mostTp = std::max(mostTp, static_cast<int>(node.devices.size()));
   for (int kind = 0; kind < model.kindCount(); ++kind) {
     if (kinds[static_cast<std::size_t>(kind)].devices == 0) continue;
-    if (!model.typeOfKind(kind).has(model.training().precision)) kinds[static_cast<std::size_t>(kind)].devices = 0;
+    if (obstacleTo(model.model(), model.training().precision, model.typeOfKind(kind)))
+      kinds[static_cast<std::size_t>(kind)].devices = 0;
     else kinds[static_cast<std::size_t>(kind)].best = bestTimes(model, kind, mostTp);
   }
 

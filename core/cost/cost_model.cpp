@@ -28,6 +28,7 @@ CostModel::CostModel(const Cluster& cluster, const Model& model, const Training&
       kinds_.push_back(std::move(kind));
     }
   }
+  hasLimitedSwitches_ = std::ranges::any_of(cluster.switches, [](const Switch& s) { return s.total.value > 0; });
   for (std::size_t kind = 0; kind < parameters_.size(); ++kind) {
     for (int tp = 1; tp <= kKnownTps; ++tp)
       parameters_[kind][static_cast<std::size_t>(tp)] = countParameters(static_cast<UnitKind>(kind), tp);
@@ -93,14 +94,26 @@ std::int64_t CostModel::tiedParameters(int tp) const {
 
 LinkSpec CostModel::link(DeviceId a, DeviceId b) const {
   if (a.node == b.node || (cluster_.links.empty() && cluster_.switches.empty())) return cluster_.linkBetween(a, b);
-  const auto key = std::minmax(a.node, b.node);
+  return way(a.node, b.node).link;
+}
+
+std::span<const int> CostModel::limitedSwitches(DeviceId a, DeviceId b) const {
+  if (a.node == b.node || !hasLimitedSwitches_) return {};
+  return way(a.node, b.node).limitedSwitches;
+}
+
+const CostModel::Way& CostModel::way(int first, int second) const {
+  const auto key = std::minmax(first, second);
   {
     const std::shared_lock lock(linksMutex_);
-    if (const auto found = links_.find(key); found != links_.end()) return found->second;
+    if (const auto found = ways_.find(key); found != ways_.end()) return found->second;
   }
-  const LinkSpec spec = cluster_.linkBetween({key.first, 0}, {key.second, 0});
+  const DeviceId a{key.first, 0}, b{key.second, 0};
+  Way made{cluster_.linkBetween(a, b), cluster_.switchesBetween(a, b)};
+  std::erase_if(made.limitedSwitches,
+                [&](int index) { return cluster_.switches[static_cast<std::size_t>(index)].total.value == 0; });
   const std::unique_lock lock(linksMutex_);
-  return links_.emplace(key, spec).first->second;
+  return ways_.emplace(key, std::move(made)).first->second;
 }
 
 }  // namespace evenkeel

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -51,6 +52,8 @@ class CostModel {
 
   /// Cluster::linkBetween, remembered per pair of nodes where the cluster draws links or switches.
   [[nodiscard]] LinkSpec link(DeviceId a, DeviceId b) const;
+  /// Those of Cluster::switchesBetween that limit what passes them in total. Empty in most clusters, and then O(1).
+  [[nodiscard]] std::span<const int> limitedSwitches(DeviceId a, DeviceId b) const;
 
  private:
   struct Kind {
@@ -59,6 +62,11 @@ class CostModel {
     Bytes capacity, reserved;
     DeviceTraits traits;
   };
+  struct Way {
+    LinkSpec link;
+    std::vector<int> limitedSwitches;
+  };
+  [[nodiscard]] const Way& way(int first, int second) const;
   [[nodiscard]] OpCosts computeCosts(int kind, int tp, std::int64_t samples) const;
   [[nodiscard]] std::int64_t countParameters(UnitKind kind, int tp) const;
 
@@ -74,7 +82,8 @@ class CostModel {
 
   mutable std::shared_mutex costsMutex_, linksMutex_;
   mutable std::map<std::tuple<int, int, std::int64_t>, OpCosts> costs_;
-  mutable std::map<std::pair<int, int>, LinkSpec> links_;
+  mutable std::map<std::pair<int, int>, Way> ways_;  // of two nodes, the lower one first
+  bool hasLimitedSwitches_ = false;
 };
 
 }  // namespace evenkeel

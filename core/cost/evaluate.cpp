@@ -12,7 +12,6 @@
 #include "core/cost/bound.h"
 #include "core/cost/memory.h"
 #include "core/cost/stage_time.h"
-#include "core/cost/sync.h"
 #include "core/profile/op_work.h"
 #include "core/profile/shown_error.h"
 
@@ -159,7 +158,7 @@ class Evaluator {
   }
 
   void predictPlan(Seconds lowerBound) {
-    const SyncTime sync = syncTime(model_, out_.plan.pipelines);
+    const SyncTime sync = syncTime(model_, out_.plan.pipelines, endsOf(out_.activity));
     PlanPrediction predicted;
     predicted.pipeline = slowest_;
     predicted.sync = sync.sync;
@@ -176,7 +175,7 @@ class Evaluator {
     predicted.mfu = (batch * flopsPerSample(model_.model(), model_.training())) / peak / predicted.iteration;
     predicted.lowerBound = lowerBound;
     predicted.error = shownErrorOf(model_, out_.plan.pipelines);
-    out_.closedForm = slowestClosedForm_ + sync.sync + sync.optimizer;
+    out_.closedForm = slowestClosedForm_ + sync.busiest + sync.optimizer;
 
     double waiting = 0, total = 0;
     for (std::size_t p = 0; p < out_.activity.size(); ++p) {
@@ -190,23 +189,33 @@ class Evaluator {
     out_.plan.predicted = predicted;
   }
 
-  /// A faster pipeline waits for the slowest; then all sync and update.
+  /// What a stage's rings take behind its compute; then it waits for the slowest, because the gradients' norm is over all, and
+  /// updates.
   void addSyncSpans() {
     const PlanPrediction& predicted = *out_.plan.predicted;
-    std::vector<Seconds> ends(out_.timeline.lanes.size());
-    int slowestLane = 0;
-    for (const Span& span : out_.timeline.spans) {
-      if (span.kind == Span::Kind::Send) continue;
-      Seconds& end = ends[static_cast<std::size_t>(span.lane)];
-      end = std::max(end, span.end);
-      if (end > ends[static_cast<std::size_t>(slowestLane)]) slowestLane = span.lane;
-    }
     const Seconds synced = slowest_ + predicted.sync;
+    const auto rings = syncSpans(model_, out_.plan.pipelines, endsOf(out_.activity));
+    std::vector<Seconds> ends;
+    int slowestLane = 0;
+    auto& spans = out_.timeline.spans;
+    for (std::size_t p = 0; p < rings.size(); ++p) {
+      for (std::size_t s = 0; s < rings[p].size(); ++s) {
+        const int lane = static_cast<int>(ends.size());
+        Seconds end = out_.activity[p][s].end;
+        const auto [ringsBegin, ringsEnd] = rings[p][s];
+        if (ringsEnd > end) {
+          const Seconds begin = std::max(ringsBegin, end);
+          if (begin > end) spans.push_back({Span::Kind::Wait, lane, -1, end, begin, -1});
+          spans.push_back({Span::Kind::Sync, lane, -1, begin, ringsEnd, -1});
+          end = ringsEnd;
+        }
+        ends.push_back(end);
+        if (end > ends[static_cast<std::size_t>(slowestLane)]) slowestLane = lane;
+      }
+    }
     for (int lane = 0; lane < static_cast<int>(ends.size()); ++lane) {
       const Seconds end = ends[static_cast<std::size_t>(lane)];
-      auto& spans = out_.timeline.spans;
-      if (end < slowest_) spans.push_back({Span::Kind::Wait, lane, -1, end, slowest_, slowestLane});
-      if (predicted.sync > Seconds{}) spans.push_back({Span::Kind::Sync, lane, -1, slowest_, synced, -1});
+      if (end < synced) spans.push_back({Span::Kind::Wait, lane, -1, end, synced, slowestLane});
       if (predicted.optimizer > Seconds{})
         spans.push_back({Span::Kind::Optimizer, lane, -1, synced, synced + predicted.optimizer, -1});
     }
@@ -261,6 +270,15 @@ Evaluation evaluate(const CostModel& model, Plan plan, Seconds lowerBound, bool 
   return Evaluator(model, std::move(plan), withTimeline).run(lowerBound);
 }
 
+StageEnds endsOf(const std::vector<std::vector<StageActivity>>& activity) {
+  StageEnds ends;
+  for (const std::vector<StageActivity>& pipeline : activity) {
+    std::vector<Seconds>& ofPipeline = ends.emplace_back();
+    for (const StageActivity& stage : pipeline) ofPipeline.push_back(stage.end);
+  }
+  return ends;
+}
+
 std::optional<MemoryLack> worstLack(const CostModel& model, std::span<const Pipeline> pipelines) {
   MemoryLack worst;
   const MemoryByReplica memory = memoryOf(model, pipelines);
@@ -277,10 +295,14 @@ std::optional<MemoryLack> worstLack(const CostModel& model, std::span<const Pipe
 
 Seconds iterationTime(const CostModel& model, std::span<const Pipeline> pipelines) {
   Simulations simulations(false);
+  std::vector<std::vector<StageActivity>> activity;
   Seconds slowest;
-  for (const Pipeline& pipeline : pipelines)
-    slowest = std::max(slowest, simulations.of(pipelineTimes(model, pipeline)).simulation.time);
-  const SyncTime sync = syncTime(model, pipelines);
+  for (const Pipeline& pipeline : pipelines) {
+    const Simulation& simulation = simulations.of(pipelineTimes(model, pipeline)).simulation;
+    slowest = std::max(slowest, simulation.time);
+    activity.push_back(simulation.stages);
+  }
+  const SyncTime sync = syncTime(model, pipelines, endsOf(activity));
   return slowest + sync.sync + sync.optimizer;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/cost/cost_model.h"
 #include "core/cost/simulator.h"
+#include "core/cost/sync.h"
 #include "core/plan/violations.h"
 
 namespace evenkeel {
@@ -18,7 +19,7 @@ struct Evaluation {
   /// that the plan came with are gone: they are of another plan.
   std::vector<Violation> violations;
   Plan plan;                                         // as given, with every `predicted` filled
-  Seconds closedForm;                                // slowest pipeline by the closed form + sync + optimizer
+  Seconds closedForm;                                // slowest pipeline by the closed form + sync, as if nothing hid it, + optimizer
   double bubbleFraction = 0;                         // waiting of all used devices until the slowest pipeline is done
   std::map<DeviceId, Bytes> peakBytes;               // of every used device
   std::vector<std::vector<StageActivity>> activity;  // [pipeline][stage]
@@ -26,6 +27,9 @@ struct Evaluation {
 
   [[nodiscard]] bool valid() const { return violations.empty(); }
 };
+
+/// When each stage ends its last backward.
+[[nodiscard]] StageEnds endsOf(const std::vector<std::vector<StageActivity>>& activity);
 
 /// Of Plan::search: the bound by work in ms, where the planner proved more. It says under which profile that was.
 inline constexpr const char* kWorkBoundField = "work_bound_ms";

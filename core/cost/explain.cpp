@@ -17,6 +17,8 @@ namespace {
 std::string ms(Seconds time) { return fmt::format("{:.4g} ms", milliseconds(time)); }
 std::string megabytes(Bytes size) { return fmt::format("{:.4g} MB", static_cast<double>(size.value) / 1e6); }
 
+constexpr double kNothing = 1e-12;  // seconds: rounding
+
 class Explainer {
  public:
   Explainer(const CostModel& model, const Evaluation& evaluation)
@@ -113,7 +115,7 @@ class Explainer {
       if (work.forwardTraffic.value > 0) because += fmt::format("; {} moved", megabytes(work.forwardTraffic));
       if (work.forwardReduced.value + work.backwardReduced.value > 0)
         because += fmt::format("; all-reduce of {} over {}", megabytes(work.forwardReduced + work.backwardReduced), stage.tp);
-      add(3, std::string(label(static_cast<Op>(i))), sum.forward + sum.backward + sum.again, std::move(because));
+      add(3, std::string(label(model_.model(), static_cast<Op>(i))), sum.forward + sum.backward + sum.again, std::move(because));
     }
   }
 
@@ -134,16 +136,23 @@ class Explainer {
 
   void explainSync() {
     add(1, "gradient sync", plan_.predicted->sync,
-        fmt::format("{}-wise, ZeRO-{}, behind the last backward; the device that is done last",
+        fmt::format("{}-wise, ZeRO-{}, behind the slowest pipeline; the device that is done last",
                     name(model_.training().gradientSync), model_.training().zeroStage));
-    for (const SyncPart& part : slowestSync(model_, plan_.pipelines)) {
+    const SyncQueue queue = slowestSync(model_, plan_.pipelines, endsOf(evaluation_.activity));
+    Seconds busy;
+    for (const SyncPart& part : queue.parts) {
       std::string way;
       if (part.isHierarchical) way = ", inside the nodes first";
-      else if (part.sharing > 1) way = fmt::format(", its NIC shared by {:g} rings", part.sharing);
+      else if (part.sharing > 1) way = fmt::format(", a way shared by {:g} flows", part.sharing);
       add(2, fmt::format("ring of {} devices, {} parameters a device", part.members, part.parameters), part.time,
           fmt::format("{} a device; slowest {} -> {}{}", megabytes(part.bytes), plan_.cluster.nameOf(part.from),
                       plan_.cluster.nameOf(part.to), way));
+      busy += part.time;
     }
+    if (const Seconds waits = queue.end - queue.begin - busy; waits.value > kNothing)
+      add(2, "between rings", waits, "waits until the other holders' gradients are final");
+    if (const Seconds hidden = std::min(plan_.predicted->pipeline, queue.end) - queue.begin; hidden.value > kNothing)
+      add(2, "beside compute", -1.0 * hidden, "begun before the slowest pipeline ends");
   }
 
   const CostModel& model_;

@@ -30,6 +30,7 @@ const RuntimeTraits& evenkeelRuntime() {
 const RuntimeTraits& deepSpeedRuntime() {
   static const RuntimeTraits traits = {.name = "deepspeed",
                                        .transfers = Transfers::Deferred,
+                                       .syncsBesideBackward = false,
                                        .sendBuffer = {4 << 20},  // NCCL_BUFFSIZE, its default
                                        .scattersBoundary = true,
                                        .perMicroBatch = fromMilliseconds(2.5),
@@ -43,6 +44,7 @@ const RuntimeTraits& deepSpeedRuntime() {
 const RuntimeTraits& megatronRuntime() {
   static const RuntimeTraits traits = {.name = "megatron",
                                        .transfers = Transfers::Paired,
+                                       .syncsBesideBackward = false,
                                        .sendBuffer = {},
                                        .scattersBoundary = false,
                                        .perMicroBatch = fromMilliseconds(0.5),

@@ -87,7 +87,7 @@ class Simulator {
     const int lane = static_cast<int>(stage);
     if (start > state.free) add(Span::Kind::Wait, lane, step.microBatch, state.free, start, step.forward ? lane - 1 : lane + 1);
     add(step.forward ? Span::Kind::Forward : Span::Kind::Backward, lane, step.microBatch, start, end);
-    state.free = end;
+    state.free = state.activity.end = end;
     state.activity.busy += end - start;
 
     const std::size_t m = slotOf(step.microBatch);

@@ -13,6 +13,7 @@ struct StageActivity {
   Seconds busy;     // forward and backward
   Seconds waiting;  // time of the pipeline less busy
   Seconds sending;  // its link, beside compute
+  Seconds end;      // of its last backward
   bool operator==(const StageActivity&) const = default;
 };
 

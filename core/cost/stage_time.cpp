@@ -44,7 +44,8 @@ Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
     const LinkSpec link = model.link(flows[0].from, flows[0].to);
     return link.latency + link.transferTime(flows[0].size);
   }
-  // Each resource works off its flows in turn: (0 sends, 1 receives) x (a device, or a node's one NIC as index -1).
+  // Each resource works off its flows in turn: (0 sends, 1 receives) x (a device, or a node's one NIC as index -1), and (2, a
+  // switch).
   std::map<std::pair<int, DeviceId>, Seconds> load;
   Seconds latency, longest;
   const auto use = [&](int direction, DeviceId resource, Seconds time) {
@@ -58,6 +59,8 @@ Seconds timeOf(const CostModel& model, const std::vector<Flow>& flows) {
     latency = std::max(latency, link.latency);
     use(0, flow.from, time);
     use(1, flow.to, time);
+    for (const int index : model.limitedSwitches(flow.from, flow.to))
+      use(2, {index, 0}, flow.size / model.cluster().switches[static_cast<std::size_t>(index)].total);
     if (flow.from.node == flow.to.node) continue;
     const auto& nodes = model.cluster().nodes;
     if (!nodes[static_cast<std::size_t>(flow.from.node)].nicPerDevice) use(0, {flow.from.node, -1}, time);
@@ -91,9 +94,35 @@ void addSend(const CostModel& model, const Pipeline& pipeline, std::size_t stage
   time.buffered = std::ranges::all_of(flows, [&](const Flow& flow) { return flow.size <= runtime.sendBuffer; });
 }
 
+/// Forward and backward of some units of the stage, of its slowest replica.
+StageTime slowestCompute(const CostModel& model, const Pipeline& pipeline, std::size_t stage, UnitRange units, int samples) {
+  const Stage& s = pipeline.stages[stage];
+  const std::vector<UnitGroup> groups = unitGroups(model.model(), s, units);
+  const std::vector<int> shares = replicaShares(s, pipeline.microBatch, samples);
+  StageTime slowest;
+  std::map<std::pair<int, int>, bool> seen;  // (kind, share)
+  for (int r = 0; r < s.dp; ++r) {
+    const int share = shares[static_cast<std::size_t>(r)];
+    const int kind = model.kindOf(s.devices[static_cast<std::size_t>(r * s.tp)]);
+    if (share == 0 || !seen.emplace(std::pair{kind, share}, true).second) continue;
+    const OpCosts& costs = model.opCosts(kind, s.tp, share);
+    Seconds forward, backward;
+    for (const UnitGroup& group : groups) {
+      const UnitCost unit = unitCost(costs, group.kind, group.recomputed);
+      forward += static_cast<double>(group.count) * unit.forward;
+      backward += static_cast<double>(group.count) * unit.backward;
+    }
+    slowest.forward = std::max(slowest.forward, forward);
+    slowest.backward = std::max(slowest.backward, backward);
+  }
+  return slowest;
+}
+
 }  // namespace
 
-std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
+std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) { return unitGroups(model, stage, stage.units); }
+
+std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage, UnitRange units) {
   std::vector<UnitGroup> groups;
   const auto add = [&](int unit, OpSet ops, int count) {
     if (count == 0) return;
@@ -102,8 +131,10 @@ std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
     if (found == groups.end()) groups.push_back({kind, ops, count});
     else found->count += count;
   };
-  std::vector<int> cuts = {stage.units.first, stage.units.last};
-  for (const Recompute& recompute : stage.recompute) cuts.insert(cuts.end(), {recompute.units.first, recompute.units.last});
+  std::vector<int> cuts = {units.first, units.last};
+  for (const Recompute& recompute : stage.recompute) {
+    for (const int cut : {recompute.units.first, recompute.units.last}) cuts.push_back(std::clamp(cut, units.first, units.last));
+  }
   std::ranges::sort(cuts);
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
     int unit = cuts[c];
@@ -128,28 +159,17 @@ std::vector<UnitGroup> unitGroups(const Model& model, const Stage& stage) {
 }
 
 StageTime stageTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, int samples) {
-  const Stage& s = pipeline.stages[stage];
-  const std::vector<UnitGroup> groups = unitGroups(model.model(), s);
-  const std::vector<int> shares = replicaShares(s, pipeline.microBatch, samples);
-  StageTime slowest;
-  std::map<std::pair<int, int>, bool> seen;  // (kind, share)
-  for (int r = 0; r < s.dp; ++r) {
-    const int share = shares[static_cast<std::size_t>(r)];
-    const int kind = model.kindOf(s.devices[static_cast<std::size_t>(r * s.tp)]);
-    if (share == 0 || !seen.emplace(std::pair{kind, share}, true).second) continue;
-    const OpCosts& costs = model.opCosts(kind, s.tp, share);
-    Seconds forward, backward;
-    if (pipeline.stages.size() > 1) forward = backward = 0.5 * model.runtime().perMicroBatch;
-    for (const UnitGroup& group : groups) {
-      const UnitCost unit = unitCost(costs, group.kind, group.recomputed);
-      forward += static_cast<double>(group.count) * unit.forward;
-      backward += static_cast<double>(group.count) * unit.backward;
-    }
-    slowest.forward = std::max(slowest.forward, forward);
-    slowest.backward = std::max(slowest.backward, backward);
+  StageTime time = slowestCompute(model, pipeline, stage, pipeline.stages[stage].units, samples);
+  if (pipeline.stages.size() > 1) {
+    time.forward += 0.5 * model.runtime().perMicroBatch;
+    time.backward += 0.5 * model.runtime().perMicroBatch;
   }
-  addSend(model, pipeline, stage, samples, slowest);
-  return slowest;
+  addSend(model, pipeline, stage, samples, time);
+  return time;
+}
+
+Seconds backwardTime(const CostModel& model, const Pipeline& pipeline, std::size_t stage, UnitRange units, int samples) {
+  return slowestCompute(model, pipeline, stage, units, samples).backward;
 }
 
 PipelineTimes pipelineTimes(const CostModel& model, const Pipeline& pipeline) {

@@ -59,6 +59,24 @@ void addMlp(const Model& model, const std::string& layer, TensorList& list) {
   list.linear(layer + ".mlp.fc2", model.hidden, model.ffn, TpSplit::Columns, residual);
 }
 
+constexpr std::string_view kLayerWord = "layer", kLayerLabel = "Layer";
+
+/// Nobody knows how the parameters are divided: one tensor for each layer.
+std::vector<TensorSpec> opaqueTensors(const Model& model, int unit) {
+  const auto one = [](std::string name, const OpaqueLayer& layer) {
+    if (layer.parameters == 0) return std::vector<TensorSpec>{};
+    return std::vector<TensorSpec>{{std::move(name), {layer.parameters}, TpSplit::None, Init::Normal, 0.02}};
+  };
+  switch (model.unitKind(unit)) {
+    case UnitKind::Embedding: return one("first.weight", model.opaque->first);
+    case UnitKind::Attention: return one(fmt::format("layer.{}.weight", model.layerOfUnit(unit)), model.opaque->inner);
+    case UnitKind::Mlp: return {};
+    case UnitKind::Head: return one("last.weight", model.opaque->last);
+  }
+  assert(false);
+  return {};
+}
+
 }  // namespace
 
 std::int64_t TensorSpec::elements() const {
@@ -74,19 +92,45 @@ UnitKind Model::unitKind(int unit) const {
   return unit % 2 == 1 ? UnitKind::Attention : UnitKind::Mlp;
 }
 
+std::string_view name(const Model& model, Op op) { return model.opaque && op == Op::Qkv ? kLayerWord : name(op); }
+std::string_view label(const Model& model, Op op) { return model.opaque && op == Op::Qkv ? kLayerLabel : label(op); }
+
+std::optional<Op> opNamed(const Model& model, std::string_view name) {
+  return model.opaque && name == kLayerWord ? Op::Qkv : opNamed(name);
+}
+
+std::vector<Op> opsOfLayer(const Model& model) {
+  if (model.opaque) return {Op::Qkv};
+  std::vector<Op> ops;
+  for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp}) ops.insert(ops.end(), opsOf(kind).begin(), opsOf(kind).end());
+  return ops;
+}
+
+const OpaqueLayer* opaqueLayer(const Model& model, Op op) {
+  switch (op) {
+    case Op::Embedding: return &model.opaque->first;
+    case Op::Qkv: return &model.opaque->inner;
+    case Op::Head: return &model.opaque->last;
+    default: return nullptr;
+  }
+}
+
 std::vector<TensorSpec> tensorsOf(const Model& model, int unit) {
+  if (model.opaque) return opaqueTensors(model, unit);
   TensorList list(model);
   const std::string layer = fmt::format("layer.{}", model.layerOfUnit(unit));
   switch (model.unitKind(unit)) {
     case UnitKind::Embedding:
       list.add("embedding.token", {model.paddedVocab(), model.hidden}, TpSplit::Rows, Init::Normal);
-      if (model.position == Position::Learned) list.add("embedding.position", {model.context, model.hidden}, TpSplit::None, Init::Normal);
+      if (model.position == Position::Learned)
+        list.add("embedding.position", {model.context, model.hidden}, TpSplit::None, Init::Normal);
       break;
     case UnitKind::Attention: addAttention(model, layer, list); break;
     case UnitKind::Mlp: addMlp(model, layer, list); break;
     case UnitKind::Head:
       list.norm("head.norm");
-      list.add(model.tiedEmbeddings ? "embedding.token" : "head.weight", {model.paddedVocab(), model.hidden}, TpSplit::Rows, Init::Normal);
+      list.add(model.tiedEmbeddings ? "embedding.token" : "head.weight", {model.paddedVocab(), model.hidden}, TpSplit::Rows,
+               Init::Normal);
       break;
   }
   return list.take();

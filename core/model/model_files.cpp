@@ -17,8 +17,10 @@ namespace {
 constexpr std::int64_t kMaxSize = 1 << 24;  // hidden, ffn, vocabulary, context
 constexpr std::int64_t kMaxLayers = 4096;
 
-constexpr std::array<std::pair<std::string_view, Norm>, 2> kNorms = {{{"layernorm", Norm::LayerNorm}, {"rmsnorm", Norm::RmsNorm}}};
-constexpr std::array<std::pair<std::string_view, Position>, 2> kPositions = {{{"learned", Position::Learned}, {"rotary", Position::Rotary}}};
+constexpr std::array<std::pair<std::string_view, Norm>, 2> kNorms = {
+    {{"layernorm", Norm::LayerNorm}, {"rmsnorm", Norm::RmsNorm}}};
+constexpr std::array<std::pair<std::string_view, Position>, 2> kPositions = {
+    {{"learned", Position::Learned}, {"rotary", Position::Rotary}}};
 
 void checkHeads(JsonReader& reader, const Model& model, std::string_view kvHeadsKey) {
   if (!reader.context().error && model.heads % model.kvHeads != 0) {
@@ -26,16 +28,20 @@ void checkHeads(JsonReader& reader, const Model& model, std::string_view kvHeads
   }
 }
 
-/// Every field may be in its range and the whole still be no model: a slip of some zeros. Counts below stay far from overflow.
-void checkSize(JsonReader& reader, const Model& model) {
+void checkParameters(JsonReader& reader, double parameters) {
   constexpr double kMost = 1e14;
-  const auto number = [](std::int64_t size) { return static_cast<double>(size); };
-  const double heads = static_cast<double>(2 * std::int64_t{model.heads} + 2 * std::int64_t{model.kvHeads}) * number(model.headDim);
-  const double layer = number(model.hidden) * (heads + number(model.ffn) * (model.gated ? 3 : 2));
-  const double parameters = model.layers * layer + 2 * number(model.hidden) * number(model.paddedVocab());
   if (!reader.context().error && parameters > kMost) {
     reader.fail("", fmt::format("makes a model of {:.1e} parameters", parameters), fmt::format("the limit is {:.0e}", kMost));
   }
+}
+
+/// Every field may be in its range and the whole still be no model: a slip of some zeros. Counts below stay far from overflow.
+void checkSize(JsonReader& reader, const Model& model) {
+  const auto number = [](std::int64_t size) { return static_cast<double>(size); };
+  const double heads =
+      static_cast<double>(2 * std::int64_t{model.heads} + 2 * std::int64_t{model.kvHeads}) * number(model.headDim);
+  const double layer = number(model.hidden) * (heads + number(model.ffn) * (model.gated ? 3 : 2));
+  checkParameters(reader, model.layers * layer + 2 * number(model.hidden) * number(model.paddedVocab()));
 }
 
 std::int64_t defaultHeadDim(JsonReader& reader, const Model& model, std::string_view hiddenKey) {
@@ -62,6 +68,62 @@ std::vector<Model> readPresets() {
   return models;
 }
 
+OpaqueLayer readOpaqueLayer(JsonReader reader) {
+  constexpr double kMostBytes = 1e15, kMostGflop = 1e12, kMostMs = 1e9;
+  OpaqueLayer layer;
+  layer.name = reader.text("name", std::string());
+  layer.parameters = reader.integer("parameters", {0, std::int64_t{100'000'000'000}}, 0);
+  layer.saved = {static_cast<std::int64_t>(reader.number("saved_bytes", {0.0, kMostBytes}, 0.0))};
+  layer.transient = {static_cast<std::int64_t>(reader.number("transient_bytes", {0.0, kMostBytes}, 0.0))};
+  layer.forward = {reader.number("forward_gflop", {0.0, kMostGflop}, 0.0) * 1e9};
+  const std::string place = reader.placeOf("times_ms");
+  if (const Json& times = reader.raw("times_ms"); times.is_object()) {
+    JsonReader each(times, reader.context(), place);
+    for (const auto& [type, value] : times.items()) {
+      const auto isTime = [&](std::size_t i) { return value[i].is_number() && value[i] >= 0 && value[i] <= kMostMs; };
+      if (value.is_array() && value.size() == 2 && isTime(0) && isTime(1))
+        layer.times[type] = {fromMilliseconds(value[0].get<double>()), fromMilliseconds(value[1].get<double>())};
+      else each.fail(type, "is no time", "expected [forward, backward] of one sample, in ms");
+    }
+  } else if (!times.is_null()) {
+    reader.fail("times_ms", "is no object", "expected {\"device type\": [forward, backward], ...}");
+  }
+  (void)reader.rest();
+  return layer;
+}
+
+void readOpaque(JsonReader& reader, Model& model) {
+  model.heads = model.kvHeads = 1;
+  model.headDim = model.ffn = model.vocab = model.vocabMultiple = 1;
+  model.tiedEmbeddings = false;
+  model.context = reader.integer("context", {1, kMaxSequence});
+  JsonReader table = reader.object("opaque");
+  OpaqueLayers layers;
+  layers.first = readOpaqueLayer(table.object("first"));
+  layers.inner = readOpaqueLayer(table.object("layer"));
+  layers.last = readOpaqueLayer(table.object("last"));
+  (void)table.rest();
+  if (layers.inner.forward.value == 0 && layers.inner.times.empty())
+    table.fail("layer", "has neither times nor FLOPs", "give times_ms or forward_gflop");
+  const double parameters = static_cast<double>(layers.first.parameters) + static_cast<double>(layers.last.parameters) +
+                            model.layers * static_cast<double>(layers.inner.parameters);
+  checkParameters(reader, parameters);
+  model.opaque = std::move(layers);
+  model.extra = reader.rest();
+}
+
+Json toJson(const OpaqueLayer& layer) {
+  Json json = Json::object();
+  if (!layer.name.empty()) json["name"] = layer.name;
+  json["parameters"] = layer.parameters;
+  json["saved_bytes"] = layer.saved.value;
+  json["transient_bytes"] = layer.transient.value;
+  if (layer.forward.value > 0) json["forward_gflop"] = rounded(layer.forward.value / 1e9);
+  for (const auto& [type, time] : layer.times)
+    json["times_ms"][type] = {rounded(milliseconds(time.forward)), rounded(milliseconds(time.backward))};
+  return json;
+}
+
 }  // namespace
 
 Model readModel(JsonReader& reader) {
@@ -70,6 +132,10 @@ Model readModel(JsonReader& reader) {
   model.name = reader.text("name");
   model.layers = static_cast<int>(reader.integer("layers", {1, kMaxLayers}));
   model.hidden = reader.integer("hidden", {1, kMaxSize});
+  if (reader.has("opaque")) {
+    readOpaque(reader, model);
+    return model;
+  }
   model.heads = static_cast<int>(reader.integer("heads", {1, kMaxSize}));
   model.kvHeads = static_cast<int>(reader.integer("kv_heads", {1, kMaxSize}, model.heads));
   model.headDim = reader.has("head_dim") ? reader.integer("head_dim", {1, kMaxSize}) : defaultHeadDim(reader, model, "hidden");
@@ -95,6 +161,13 @@ Json toJson(const Model& model) {
   json["name"] = model.name;
   json["layers"] = model.layers;
   json["hidden"] = model.hidden;
+  if (model.opaque) {
+    json["context"] = model.context;
+    json["opaque"] = {
+        {"first", toJson(model.opaque->first)}, {"layer", toJson(model.opaque->inner)}, {"last", toJson(model.opaque->last)}};
+    addUnknownFields(json, model.extra);
+    return json;
+  }
   json["heads"] = model.heads;
   json["kv_heads"] = model.kvHeads;
   json["head_dim"] = model.headDim;
@@ -139,7 +212,8 @@ Result<Model> modelFromArgument(const std::string& argument) {
   }
   std::string names;
   for (const Model& model : modelCatalogue()) names += (names.empty() ? "" : ", ") + model.name;
-  return invalidInput(fmt::format("model \"{}\"", argument.substr(0, 80)), "is not in the catalogue and no such file exists", "known models: " + names);
+  return invalidInput(fmt::format("model \"{}\"", argument.substr(0, 80)), "is not in the catalogue and no such file exists",
+                      "known models: " + names);
 }
 
 }  // namespace evenkeel

@@ -45,7 +45,7 @@ const RuntimeFeatures& ownRuntime() {
                                         .zeroStages = {0, 1},
                                         .gradientSyncs = {GradientSync::Block, GradientSync::Tensor, GradientSync::Device},
                                         .attentionKernels = {AttentionKernel::Unfused},
-                                        .precisions = {Precision::Fp32},
+                                        .precisions = {Precision::Fp32, Precision::Bf16, Precision::Fp16},
                                         .families = {Family::Gpt, Family::Llama}};
   return features;
 }
@@ -94,11 +94,16 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
   for (const DeviceId device : plan.usedDevices()) {
     if (!plan.cluster.typeOf(device).runsHere) planOnly.insert(plan.cluster.typeOf(device).name);
   }
-  for (const std::string& type : planOnly) add("cluster", type + " is plan only: the runtime cannot train on it", "use devices that run here (cpu)");
+  for (const std::string& type : planOnly)
+    add("cluster", type + " is plan only: the runtime cannot train on it", "use devices that run here (cpu)");
 
   const Training& training = plan.training;
+  if (plan.model.opaque)
+    add("model", plan.model.name + " is a table of layers: it can be planned, not trained", "give the model itself");
   if (!has(features.families, plan.model.family())) {
-    add("model", fmt::format("{} is of the {} family, which the runtime cannot train yet", plan.model.name, wordOf(kFamilies, plan.model.family())),
+    add("model",
+        fmt::format("{} is of the {} family, which the runtime cannot train yet", plan.model.name,
+                    wordOf(kFamilies, plan.model.family())),
         "use a GPT model, for example tiny-gpt");
   }
   if (!has(features.precisions, training.precision)) {
@@ -108,13 +113,16 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
     add("training", fmt::format("the runtime has no ZeRO-{} yet", training.zeroStage), "plan with --zero 0");
   }
   if (!has(features.gradientSyncs, training.gradientSync)) {
-    add("training", fmt::format("the runtime has no {}-wise gradient sync yet", name(training.gradientSync)), "plan with block-wise sync");
+    add("training", fmt::format("the runtime has no {}-wise gradient sync yet", name(training.gradientSync)),
+        "plan with block-wise sync");
   }
   if (training.gradientSync == GradientSync::Device && training.zeroStage > 0) {
-    add("training", "device-wise gradient sync leaves nobody a part of his own to update, which ZeRO needs", "plan with --zero 0");
+    add("training", "device-wise gradient sync leaves nobody a part of his own to update, which ZeRO needs",
+        "plan with --zero 0");
   }
   if (!has(features.attentionKernels, training.attention)) {
-    add("training", fmt::format("the runtime has no {} attention kernel yet", name(training.attention)), "plan with the unfused kernel");
+    add("training", fmt::format("the runtime has no {} attention kernel yet", name(training.attention)),
+        "plan with the unfused kernel");
   }
   if (training.sequenceParallel) {
     add("training", "the runtime has no sequence parallelism yet", "plan without sequence_parallel");
@@ -122,9 +130,13 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
   for (std::size_t p = 0; p < plan.pipelines.size(); ++p) {
     for (std::size_t s = 0; s < plan.pipelines[p].stages.size(); ++s) {
       const Stage& stage = plan.pipelines[p].stages[s];
-      if (stage.tp > features.maxTp) add(placeOf(p, s), fmt::format("tp {}: the runtime executes at most tp {}", stage.tp, features.maxTp), "plan again");
-      if (stage.dp > features.maxDp) add(placeOf(p, s), fmt::format("dp {}: the runtime executes at most dp {} inside a stage", stage.dp, features.maxDp), "write the replicas as pipelines");
-      if (!stage.recompute.empty() && !features.recompute) add(placeOf(p, s), "recomputes ops, which the runtime cannot do yet", "plan again");
+      if (stage.tp > features.maxTp)
+        add(placeOf(p, s), fmt::format("tp {}: the runtime executes at most tp {}", stage.tp, features.maxTp), "plan again");
+      if (stage.dp > features.maxDp)
+        add(placeOf(p, s), fmt::format("dp {}: the runtime executes at most dp {} inside a stage", stage.dp, features.maxDp),
+            "write the replicas as pipelines");
+      if (!stage.recompute.empty() && !features.recompute)
+        add(placeOf(p, s), "recomputes ops, which the runtime cannot do yet", "plan again");
     }
   }
   return reasons;

@@ -58,6 +58,12 @@ std::vector<DeviceId> Plan::idleDevices() const {
   return idle;
 }
 
+double layersIn(const Model& model, UnitRange units) {
+  const int first = std::max(units.first, 1), last = std::min(units.last, model.unitCount() - 1);
+  if (last <= first) return 0;
+  return model.opaque ? last / 2 - first / 2 : (last - first) / 2.0;  // attention units are the odd ones
+}
+
 std::string inputsHash(const Cluster& cluster, const Model& model, const Training& training) {
   Json inputs;
   inputs["cluster"] = toJson(cluster);

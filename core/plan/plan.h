@@ -20,6 +20,9 @@ struct UnitRange {
   [[nodiscard]] int size() const { return last - first; }
 };
 
+/// Layers in a range: half a layer each for an attention and an MLP unit (#L of the paper's Table 3), whole ones of a table.
+[[nodiscard]] double layersIn(const Model& model, UnitRange units);
+
 /// Ops of the units in a range that are dropped in forward and computed again in backward.
 struct Recompute {
   UnitRange units;
@@ -47,7 +50,7 @@ struct StagePrediction {
 struct Stage {
   std::vector<DeviceId> devices;  // tp * dp; each tp group is one type, consecutive, inside one node
   int tp = 1, dp = 1;
-  std::vector<int> shares;        // samples of a full micro-batch per replica; empty: as even as possible
+  std::vector<int> shares;  // samples of a full micro-batch per replica; empty: as even as possible
   UnitRange units;
   std::vector<Recompute> recompute;
   std::optional<StagePrediction> predicted;
@@ -67,7 +70,7 @@ struct Pipeline {
   int microBatch = 1;           // samples; the last one may be smaller (ragged)
   std::vector<Stage> stages;
   std::optional<Seconds> predictedTime;
-  double bubbleFraction = 0;    // with predictedTime
+  double bubbleFraction = 0;  // with predictedTime
   Json extra;
   bool operator==(const Pipeline&) const = default;
 
@@ -80,9 +83,9 @@ struct Pipeline {
 struct PlanPrediction {
   Seconds iteration, pipeline, sync, optimizer;
   double samplesPerSecond = 0, tokensPerSecond = 0;
-  double mfu = 0;           // model FLOP/s over the sum of the dense peaks of all devices of the cluster
-  Seconds lowerBound;       // no valid plan of the problem is reported faster; 0: not known
-  double error = 0;         // fraction that predictions of this kind were off against measurements; 0: not known
+  double mfu = 0;      // model FLOP/s over the sum of the dense peaks of all devices of the cluster
+  Seconds lowerBound;  // no valid plan of the problem is reported faster; 0: not known
+  double error = 0;    // fraction that predictions of this kind were off against measurements; 0: not known
   bool operator==(const PlanPrediction&) const = default;
   /// 1 - lowerBound / iteration.
   [[nodiscard]] double gap() const { return lowerBound.value > 0 ? 1.0 - lowerBound / iteration : 1.0; }

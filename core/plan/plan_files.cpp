@@ -25,8 +25,12 @@ UnitRange readUnits(JsonReader& reader) {
 
 MemoryUse readMemory(JsonReader reader) {
   const auto part = [&](std::string_view key) { return Bytes{reader.integer(key, kSize, 0)}; };
-  return {.weights = part("weights"), .gradients = part("gradients"), .optimizer = part("optimizer"),
-          .activations = part("activations"), .transient = part("transient"), .reserved = part("reserved"),
+  return {.weights = part("weights"),
+          .gradients = part("gradients"),
+          .optimizer = part("optimizer"),
+          .activations = part("activations"),
+          .transient = part("transient"),
+          .reserved = part("reserved"),
           .capacity = part("capacity")};
 }
 
@@ -40,25 +44,27 @@ StagePrediction readStagePrediction(JsonReader reader) {
   return predicted;
 }
 
-void readRecompute(JsonReader& reader, Stage& stage) {
+void readRecompute(JsonReader& reader, const Model& model, Stage& stage) {
   Recompute recompute;
   recompute.units = readUnits(reader);
   const auto words = reader.texts("ops");
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto op = opNamed(words[i]);
+    const auto op = opNamed(model, words[i]);
     if (op) recompute.ops.push_back(*op);
     else reader.fail(fmt::format("ops/{}", i), fmt::format("\"{}\" is no op", words[i].substr(0, 60)));
   }
   stage.recompute.push_back(std::move(recompute));
 }
 
-Stage readStage(JsonReader& reader, const Cluster& cluster) {
+Stage readStage(JsonReader& reader, const Cluster& cluster, const Model& model) {
   Stage stage;
   const auto devices = reader.texts("devices");
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto device = cluster.find(devices[i]);
     if (device) stage.devices.push_back(*device);
-    else reader.fail(fmt::format("devices/{}", i), fmt::format("\"{}\": {}", devices[i].substr(0, 80), device.error().what), device.error().remedy);
+    else
+      reader.fail(fmt::format("devices/{}", i), fmt::format("\"{}\": {}", devices[i].substr(0, 80), device.error().what),
+                  device.error().remedy);
   }
   if (devices.empty()) reader.fail("devices", "names no device", "expected [\"node/index\", ...]");
   stage.tp = static_cast<int>(reader.integer("tp", kDegree, 1));
@@ -68,17 +74,17 @@ Stage readStage(JsonReader& reader, const Cluster& cluster) {
   }
   stage.units = readUnits(reader);
   (void)reader.raw("layers");  // derived from units; read to be known, written again from units
-  for (JsonReader& entry : reader.optionalObjects("recompute")) readRecompute(entry, stage);
+  for (JsonReader& entry : reader.optionalObjects("recompute")) readRecompute(entry, model, stage);
   if (reader.has("predicted")) stage.predicted = readStagePrediction(reader.object("predicted"));
   stage.extra = reader.rest();
   return stage;
 }
 
-Pipeline readPipeline(JsonReader& reader, const Cluster& cluster) {
+Pipeline readPipeline(JsonReader& reader, const Cluster& cluster, const Model& model) {
   Pipeline pipeline;
   pipeline.localBatch = reader.integer("local_batch", {1, kMaxGlobalBatch});
   pipeline.microBatch = static_cast<int>(reader.integer("micro_batch", {1, kMaxGlobalBatch}));
-  for (JsonReader& entry : reader.objects("stages")) pipeline.stages.push_back(readStage(entry, cluster));
+  for (JsonReader& entry : reader.objects("stages")) pipeline.stages.push_back(readStage(entry, cluster, model));
   if (pipeline.stages.empty()) reader.fail("stages", "is empty", "expected at least one stage");
   if (reader.has("predicted")) {
     JsonReader predicted = reader.object("predicted");
@@ -119,13 +125,6 @@ Json memoryJson(const MemoryUse& memory) {
 
 double ms(Seconds time) { return rounded(milliseconds(time)); }
 
-/// Layers in a range: half a layer each for an attention and an MLP unit (#L of the paper's Table 3).
-double layersIn(const Model& model, UnitRange units) {
-  int halves = 0;
-  for (int unit = std::max(units.first, 1); unit < std::min(units.last, model.unitCount() - 1); ++unit) ++halves;
-  return halves / 2.0;
-}
-
 Json stageJson(const Plan& plan, const Pipeline& pipeline, const Stage& stage) {
   Json json;
   json["devices"] = Json::array();
@@ -140,7 +139,7 @@ Json stageJson(const Plan& plan, const Pipeline& pipeline, const Stage& stage) {
     Json entry;
     entry["units"] = {recompute.units.first, recompute.units.last};
     entry["ops"] = Json::array();
-    for (const Op op : recompute.ops) entry["ops"].push_back(name(op));
+    for (const Op op : recompute.ops) entry["ops"].push_back(name(plan.model, op));
     json["recompute"].push_back(std::move(entry));
   }
   if (stage.predicted) {
@@ -202,7 +201,7 @@ Result<Plan> parsePlan(const Json& json, const std::string& source) {
   plan.model = readModel(model);
   JsonReader training = reader.object("training");
   plan.training = readTraining(training);
-  for (JsonReader& entry : reader.objects("pipelines")) plan.pipelines.push_back(readPipeline(entry, plan.cluster));
+  for (JsonReader& entry : reader.objects("pipelines")) plan.pipelines.push_back(readPipeline(entry, plan.cluster, plan.model));
   if (plan.pipelines.empty()) reader.fail("pipelines", "is empty", "expected at least one pipeline");
   (void)reader.raw("idle_devices");  // derived from the pipelines
   if (reader.has("predicted")) plan.predicted = readPrediction(reader.object("predicted"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/plan/features.h"
@@ -25,6 +27,18 @@ int defaultZeroStage(const Cluster& cluster) {
 }
 
 }  // namespace
+
+std::optional<Obstacle> obstacleTo(const Model& model, Precision precision, const DeviceType& type) {
+  if (!type.has(precision)) return Obstacle{fmt::format("has no {}", name(precision)), "choose fp16 or fp32"};
+  if (!model.opaque) return std::nullopt;
+  for (const OpaqueLayer* const layer : {&model.opaque->first, &model.opaque->inner, &model.opaque->last}) {
+    // A layer that costs nothing anywhere may stand at the ends.
+    const bool isFree = layer != &model.opaque->inner && layer->times.empty() && layer->forward.value == 0;
+    if (isFree || layer->forward.value > 0 || layer->times.contains(type.name)) continue;
+    return Obstacle{fmt::format("has no time in the layers of {}", model.name), "add it to times_ms, or give forward_gflop"};
+  }
+  return std::nullopt;
+}
 
 Training resolveTraining(const TrainingChoice& choice, const Cluster& cluster, const Model& model) {
   Training training;

@@ -28,6 +28,13 @@ struct TrainingChoice {
 /// Global batch when nothing is said.
 inline constexpr std::int64_t kDefaultGlobalBatch = 64;
 
+/// Why a device of the type cannot run the model: it lacks the precision, or a layer of a table has neither a time for it nor
+/// FLOPs.
+struct Obstacle {
+  std::string what, remedy;
+};
+[[nodiscard]] std::optional<Obstacle> obstacleTo(const Model& model, Precision precision, const DeviceType& type);
+
 [[nodiscard]] Training resolveTraining(const TrainingChoice& choice, const Cluster& cluster, const Model& model);
 
 }  // namespace evenkeel

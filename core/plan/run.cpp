@@ -54,11 +54,6 @@ void readEnvironment(JsonReader& reader, Run& run) {
   }
 }
 
-/// A field of the format that only accepts its "off" value so far.
-void refuseUnlessZero(JsonReader& reader, std::string_view key) {
-  if (reader.has(key) && reader.number(key, {0.0, 1e9}) != 0.0) reader.fail(key, "cannot be used yet", "leave it out or set it to 0");
-}
-
 void refuse(JsonReader& reader, std::string_view key) {
   if (reader.has(key)) reader.fail(key, "cannot be used yet", "leave it out");
 }
@@ -110,13 +105,16 @@ Run readRun(JsonReader& reader) {
   if (reader.has("data")) {
     JsonReader data = reader.object("data");
     run.train = data.texts("train");
-    refuse(data, "validation");
+    if (data.has("validation")) run.validation = data.texts("validation");
     refuse(data, "per_node_paths");
     if (data.text("tokenizer", "bytes") != "bytes") data.fail("tokenizer", "cannot be used yet", "expected bytes");
   }
   run.gradientClip = reader.number("gradient_clip", {0.0, 1e9}, 0.0);
   run.dropout = reader.number("dropout", {0.0, 0.99}, 0.0);
-  refuseUnlessZero(reader, "evaluate_every");
+  run.evaluation.every = reader.integer("evaluate_every", {0, kSteps.most}, 0);
+  run.evaluation.batches = reader.integer("evaluate_batches", {1, 1'000'000}, run.evaluation.batches);
+  if (run.evaluation.every > 0 && run.validation.empty()) reader.fail("evaluate_every", "has no data to evaluate on", "name some in data.validation");
+  if (reader.has("rehearsal")) run.rehearsal = Run::Rehearsal{reader.object("rehearsal").number("time_scale", {1e-6, 1e6}, 1.0)};
   if (reader.has("checkpoint")) {
     JsonReader checkpoint = reader.object("checkpoint");
     run.checkpoint.every = checkpoint.integer("every", {0, kSteps.most}, 0);
@@ -152,7 +150,13 @@ Json toJson(const Run& run) {
     json["checkpoint"]["keep"] = run.checkpoint.keep;
     if (!run.checkpoint.directory.empty()) json["checkpoint"]["directory"] = run.checkpoint.directory;
   }
+  if (run.evaluation.every > 0) {
+    json["evaluate_every"] = run.evaluation.every;
+    json["evaluate_batches"] = run.evaluation.batches;
+  }
+  if (run.rehearsal) json["rehearsal"]["time_scale"] = run.rehearsal->timeScale;
   json["data"]["train"] = run.train;
+  if (!run.validation.empty()) json["data"]["validation"] = run.validation;
   json["data"]["tokenizer"] = "bytes";
   json["on_failure"] = name(run.onFailure);
   if (!run.endCommand.empty()) json["end_command"] = run.endCommand;

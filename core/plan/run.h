@@ -44,15 +44,26 @@ struct Run {
   using Environment = std::map<std::string, std::string>;  // added to what a worker finds, never taken from it
   Environment environment;                                 // of all workers
   std::map<std::string, Environment> nodeEnvironment;      // of those of one node, by its name; wins over the other
-  std::vector<std::string> train;  // text files or folders, as the person named them
+  std::vector<std::string> train;       // text files or folders, as the person named them
+  std::vector<std::string> validation;  // as train; what evaluations read
+  struct Evaluation {
+    std::int64_t every = 0;    // steps; 0: none. With any, the last step is evaluated too
+    std::int64_t batches = 1;  // global batches that an evaluation reads, always the same ones
+    bool operator==(const Evaluation&) const = default;
+  } evaluation;
+  struct Rehearsal {
+    double timeScale = 1;  // of the plan's predicted times, which are slept instead of computing
+    bool operator==(const Rehearsal&) const = default;
+  };
+  std::optional<Rehearsal> rehearsal;  // on virtual devices: all messages, no arithmetic
   Json extra;
   bool operator==(const Run&) const = default;
 };
 
 inline constexpr std::string_view kRunFormat = "evenkeel.run/1";
 
-/// Fields that the runtime does not have yet (evaluation) are refused as "not yet" unless they are switched off. "environment"
-/// holds texts, for all nodes, and objects of texts, for the node of that name.
+/// "environment" holds texts, for all nodes, and objects of texts, for the node of that name. A field that the runtime does not have yet
+/// ("tokens") is refused as "not yet".
 [[nodiscard]] Run readRun(JsonReader& reader);
 [[nodiscard]] Json toJson(const Run& run);
 

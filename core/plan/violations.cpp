@@ -6,6 +6,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/plan/problem.h"
+
 namespace evenkeel {
 namespace {
 
@@ -18,9 +20,15 @@ class ShapeCheck {
     for (std::size_t p = 0; p < plan_.pipelines.size(); ++p) checkPipeline(p);
     checkSamples();
     if (plan_.model.position == Position::Learned && plan_.training.sequenceLength > plan_.model.context) {
-      add("training", fmt::format("sequence_length {} is longer than the {} learned positions of {}", plan_.training.sequenceLength,
-                                  plan_.model.context, plan_.model.name),
+      add("training",
+          fmt::format("sequence_length {} is longer than the {} learned positions of {}", plan_.training.sequenceLength,
+                      plan_.model.context, plan_.model.name),
           fmt::format("at most {}", plan_.model.context));
+    }
+    if (plan_.model.opaque && plan_.training.sequenceLength != plan_.model.context) {
+      add("training",
+          fmt::format("sequence_length {} is not that of the layers of {}", plan_.training.sequenceLength, plan_.model.name),
+          fmt::format("they were measured at {}", plan_.model.context));
     }
     return std::move(found_);
   }
@@ -43,13 +51,15 @@ class ShapeCheck {
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
       const UnitRange units = pipeline.stages[s].units;
       checkStage(p, s);
-      if (units.size() < 1) add(placeOf(p, s), fmt::format("holds no unit: [{}, {})", units.first, units.last), "every stage needs at least one");
+      if (units.size() < 1)
+        add(placeOf(p, s), fmt::format("holds no unit: [{}, {})", units.first, units.last), "every stage needs at least one");
       if (units.first > next) add(placeOf(p, s), fmt::format("units {} to {} are in no stage", next, units.first - 1));
       if (units.first < next) add(placeOf(p, s), fmt::format("begins with unit {}; {} comes next", units.first, next));
       next = std::max(next, units.last);
     }
     const int count = plan_.model.unitCount();
-    if (next < count) add(where, fmt::format("units {} to {} are in no stage", next, count - 1), fmt::format("the model has {} units", count));
+    if (next < count)
+      add(where, fmt::format("units {} to {} are in no stage", next, count - 1), fmt::format("the model has {} units", count));
     if (next > count) add(where, fmt::format("ends with unit {}; the model has {} units", next - 1, count));
   }
 
@@ -57,7 +67,8 @@ class ShapeCheck {
     const Pipeline& pipeline = plan_.pipelines[p];
     const Stage& stage = pipeline.stages[s];
     const std::string where = placeOf(p, s);
-    if (stage.tp < 1 || stage.dp < 1 || stage.devices.size() != static_cast<std::size_t>(stage.tp) * static_cast<std::size_t>(stage.dp)) {
+    if (stage.tp < 1 || stage.dp < 1 ||
+        stage.devices.size() != static_cast<std::size_t>(stage.tp) * static_cast<std::size_t>(stage.dp)) {
       add(where, fmt::format("has {} devices for tp {} x dp {}", stage.devices.size(), stage.tp, stage.dp), "tp x dp devices");
       return;
     }
@@ -79,11 +90,11 @@ class ShapeCheck {
       return;
     }
     const auto [first, isNew] = firstUse_.emplace(device, where);
-    if (!isNew) add(where, fmt::format("device {} is already in {}", name, first->second), "every device is in at most one stage");
+    if (!isNew)
+      add(where, fmt::format("device {} is already in {}", name, first->second), "every device is in at most one stage");
     const DeviceType& type = plan_.cluster.typeOf(device);
-    if (!type.has(plan_.training.precision)) {
-      add(where, fmt::format("{} ({}) has no {}", type.name, name, evenkeel::name(plan_.training.precision)), "choose fp16 or fp32");
-    }
+    if (auto obstacle = obstacleTo(plan_.model, plan_.training.precision, type))
+      add(where, fmt::format("{} ({}) {}", type.name, name, obstacle->what), std::move(obstacle->remedy));
   }
 
   void checkTp(const Stage& stage, const std::string& where) {
@@ -94,14 +105,17 @@ class ShapeCheck {
       add(where, fmt::format("tp {} neither divides {} KV heads nor is a multiple of them", tp, model.kvHeads));
     }
     if (model.ffn % tp != 0) add(where, fmt::format("tp {} does not divide the MLP width {}", tp, model.ffn));
-    if (model.paddedVocab() % tp != 0) add(where, fmt::format("tp {} does not divide the padded vocabulary {}", tp, model.paddedVocab()));
+    if (model.paddedVocab() % tp != 0)
+      add(where, fmt::format("tp {} does not divide the padded vocabulary {}", tp, model.paddedVocab()));
     for (std::size_t first = 0; first < stage.devices.size(); first += static_cast<std::size_t>(tp)) {
       for (std::size_t i = first + 1; i < first + static_cast<std::size_t>(tp); ++i) {
         const DeviceId a = stage.devices[first], b = stage.devices[i];
         if (!plan_.cluster.contains(a) || !plan_.cluster.contains(b)) continue;
-        if (a.node != b.node) add(where, fmt::format("a tp group spans nodes: {} and {}", plan_.cluster.nameOf(a), plan_.cluster.nameOf(b)));
+        if (a.node != b.node)
+          add(where, fmt::format("a tp group spans nodes: {} and {}", plan_.cluster.nameOf(a), plan_.cluster.nameOf(b)));
         else if (plan_.cluster.typeIndexOf(a) != plan_.cluster.typeIndexOf(b)) {
-          add(where, fmt::format("a tp group mixes types: {} and {}", plan_.cluster.typeOf(a).name, plan_.cluster.typeOf(b).name));
+          add(where,
+              fmt::format("a tp group mixes types: {} and {}", plan_.cluster.typeOf(a).name, plan_.cluster.typeOf(b).name));
         }
       }
     }
@@ -123,7 +137,8 @@ class ShapeCheck {
     std::int64_t sum = 0;
     for (const Pipeline& pipeline : plan_.pipelines) sum += pipeline.localBatch;
     if (sum != plan_.training.globalBatch) {
-      add("plan", fmt::format("trains {} of {} samples", sum, plan_.training.globalBatch), "local batches must sum to the global batch");
+      add("plan", fmt::format("trains {} of {} samples", sum, plan_.training.globalBatch),
+          "local batches must sum to the global batch");
     }
   }
 

@@ -15,6 +15,22 @@ Seconds allReduceTime(Bytes size, int members, const LinkSpec& link, const Devic
   return 2.0 * (members - 1) / members * (size / bandwidth) + share.latencies * link.latency;
 }
 
+namespace {
+
+/// The times of the table, where it has some for the type.
+void useTable(const Model& model, const DeviceType& device, Op op, std::int64_t samples, OpCost& cost) {
+  const OpaqueLayer* const layer = opaqueLayer(model, op);
+  if (layer == nullptr) return;
+  const auto measured = layer->times.find(device.name);
+  if (measured == layer->times.end()) return;
+  const double count = static_cast<double>(samples) / device.speed;
+  cost.forward = count * measured->second.forward;
+  cost.backward = count * measured->second.backward;
+  cost.source = ValueSource::Imported;
+}
+
+}  // namespace
+
 AnalyticProfile::AnalyticProfile(Model model, Training training, AnalyticOptions options)
     : model_(std::move(model)), training_(std::move(training)), options_(options) {}
 
@@ -33,6 +49,7 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
     cost.forward = work.forward / (peak * c.forwardEfficiency) + passes.forward * traffic + c.forwardOverhead / device.speed;
     cost.backward = work.backward / (peak * c.backwardEfficiency) + passes.backward * traffic + c.backwardOverhead / device.speed;
   }
+  if (model_.opaque) useTable(model_, device, op, samples, cost);
   if (work.forwardReduced.value > 0)
     cost.forward += allReduceTime(work.forwardReduced, tp, device.intra, c) + c.forwardReduceOverhead;
   if (work.backwardReduced.value > 0)

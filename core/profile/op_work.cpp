@@ -77,10 +77,27 @@ OpWork attentionProduct(const Model& model, const Shapes& s, bool fused) {
   return work;
 }
 
+/// What the table says. A layer's input is the residual tensor before it; the first one reads the sample, about as much.
+OpWork opaqueWork(const Model& model, const Training& training, Op op, std::int64_t samples) {
+  OpWork work;
+  const OpaqueLayer* const layer = opaqueLayer(model, op);
+  work.runs = layer != nullptr;
+  if (layer == nullptr) return work;
+  const auto count = static_cast<double>(samples);
+  work.forward = count * layer->forward;
+  work.backward = 2.0 * work.forward;
+  work.parameters = layer->parameters;
+  work.saved = samples * layer->saved;
+  work.input = of(samples * training.sequenceLength * model.hidden, bytesOf(training.precision));
+  work.transient = samples * layer->transient;
+  return work;
+}
+
 }  // namespace
 
 OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::int64_t samples) {
   assert(tp >= 1 && samples >= 1);
+  if (model.opaque) return opaqueWork(model, training, op, samples);
   const Shapes s(model, training, tp, samples);
   const bool fused = training.attention == AttentionKernel::Fused;
   const bool keepsMask = model.family() == Family::Gpt;
@@ -173,6 +190,7 @@ Flops flopsPerSample(const Model& model, const Training& training) {
     // Three times the forward: what a fused kernel computes twice is not the model's work.
     for (const Op op : opsOf(kind)) sum += 3.0 * count * opWork(model, training, op, 1, 1).forward;
   };
+  if (model.opaque) add(UnitKind::Embedding, 1);
   add(UnitKind::Attention, model.layers);
   add(UnitKind::Mlp, model.layers);
   add(UnitKind::Head, 1);

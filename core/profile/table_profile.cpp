@@ -98,6 +98,9 @@ Bytes TableProfile::reserved(const DeviceType& device) const {
 Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Cluster& cluster, const Model& model,
                                                      const Training& training) {
   if (argument.empty()) return std::unique_ptr<Profile>(std::make_unique<AnalyticProfile>(model, training));
+  if (model.opaque)
+    return invalidInput(argument, "measures the ops of a transformer",
+                        model.name + " brings its own times: plan without --profile");
   auto table = importProfile(argument, model, training);
   if (!table) return std::move(table).error();
   const ProfileConditions& conditions = table->conditions;

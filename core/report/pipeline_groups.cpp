@@ -37,8 +37,4 @@ std::string nameOf(const PipelineGroup& group) {
                           : fmt::format("pipelines {} to {}, each", group.first, group.first + group.count - 1);
 }
 
-double layersOf(const Model& model, const Stage& stage) {
-  return std::max(0, std::min(stage.units.last, model.unitCount() - 1) - std::max(stage.units.first, 1)) / 2.0;
-}
-
 }  // namespace evenkeel::report

@@ -16,7 +16,4 @@ struct PipelineGroup {
 /// "pipeline 2"; "pipelines 0 to 7, each".
 [[nodiscard]] std::string nameOf(const PipelineGroup& group);
 
-/// Layers of a stage: attention and MLP blocks, half a layer each.
-[[nodiscard]] double layersOf(const Model& model, const Stage& stage);
-
 }  // namespace evenkeel::report

@@ -78,13 +78,14 @@ std::string memoryHint(std::string_view place, const MemoryUse& use) {
       gib(use.transient), gib(use.reserved));
 }
 
-std::string recomputedText(const Stage& stage) {
+std::string recomputedText(const Model& model, const Stage& stage) {
   std::string text;
   for (const Recompute& recompute : stage.recompute) {
     if (!text.empty()) text += "; ";
-    if (recompute.ops.size() >= 13) text += "everything";
+    if (recompute.ops.size() == opsOfLayer(model).size()) text += "everything";
     else
-      for (std::size_t i = 0; i < recompute.ops.size(); ++i) text += (i == 0 ? "" : " ") + std::string(label(recompute.ops[i]));
+      for (std::size_t i = 0; i < recompute.ops.size(); ++i)
+        text += (i == 0 ? "" : " ") + std::string(label(model, recompute.ops[i]));
     if (recompute.units.size() < stage.units.size() - 2)
       text += fmt::format(" in {} of {} units", recompute.units.size(), stage.units.size());
   }
@@ -101,14 +102,14 @@ std::string cardOf(const Plan& plan, const Stage& stage, std::size_t index) {
   std::string text = fmt::format(
       R"(<div class="stage"><i class="chip c{}"></i><b>stage {}</b><span>{}</span><span>tp {} × dp {}, {:g} layers</span>)",
       plan.cluster.typeIndexOf(stage.devices.front()) % 6, index, escaped(devices), stage.tp, stage.dp,
-      layersOf(plan.model, stage));
+      layersIn(plan.model, stage.units));
   if (stage.predicted) {
     const MemoryUse& use = stage.predicted->memory;
     text +=
         fmt::format("<span>{} forward, {} backward</span><span>{:.3g} of {:.3g} GiB</span>", timeText(stage.predicted->forward),
                     timeText(stage.predicted->backward), gib(use.total()), gib(use.capacity));
   }
-  if (const std::string recomputed = recomputedText(stage); !recomputed.empty())
+  if (const std::string recomputed = recomputedText(plan.model, stage); !recomputed.empty())
     text += fmt::format(R"(<span class="dim">recomputes {}</span>)", escaped(recomputed));
   return text + "</div>\n";
 }

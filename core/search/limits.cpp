@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/plan/features.h"
+#include "core/plan/problem.h"
 
 namespace evenkeel {
 namespace {
@@ -27,7 +28,8 @@ Limits limitsOf(const Problem& problem, const Constraints& constraints) {
   int largestGroup = 1;
   std::map<std::pair<int, int>, int> groups;  // (node, type) -> devices
   for (const DeviceId device : problem.cluster.devices()) {
-    if (!problem.cluster.typeOf(device).has(problem.training.precision) || constraints.excludes(device)) continue;
+    if (obstacleTo(problem.model, problem.training.precision, problem.cluster.typeOf(device)) || constraints.excludes(device))
+      continue;
     limits.devices.push_back(device);
     largestGroup = std::max(largestGroup, ++groups[{device.node, problem.cluster.typeIndexOf(device)}]);
   }

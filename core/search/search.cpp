@@ -9,14 +9,20 @@
 #include "core/search/eth/eth.h"
 #include "core/search/hexiscale/hexiscale.h"
 #include "core/search/metis/metis.h"
+#include "core/search/node_order.h"
 #include "core/search/optimal/optimal.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
 
 std::span<const Planner> planners() {
-  static const std::vector<Planner> all = {optimalPlanner(),   ethPlanner(),     metisPlanner(),
-                                           hexiscalePlanner(), uniformPlanner(), bestTypePlanner()};
+  static const std::vector<Planner> all = [] {
+    std::vector<Planner> some;
+    for (Planner (*const make)() :
+         {optimalPlanner, ethPlanner, metisPlanner, hexiscalePlanner, uniformPlanner, bestTypePlanner})
+      some.push_back(inAnyNodeOrder(make()));
+    return some;
+  }();
   return all;
 }
 

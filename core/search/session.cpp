@@ -167,6 +167,7 @@ void SearchSession::considerLate(std::vector<Pipeline> pipelines, std::string_vi
 void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::string_view finder) {
   incumbent_ = std::move(pipelines);
   incumbentTime_ = time;
+  if (isApart_) return;
   const Seconds found = elapsed();
   Json entry;
   entry["seconds"] = rounded(found.value);
@@ -174,6 +175,20 @@ void SearchSession::accept(std::vector<Pipeline> pipelines, Seconds time, std::s
   incumbents_.push_back(std::move(entry));
   incumbentPlan_ = evaluated(incumbent_).plan;
   observer_.onIncumbent({incumbentPlan_, found, std::string(finder)});
+}
+
+void SearchSession::improveApart(std::vector<Pipeline> start, const std::function<void()>& improve, std::string_view finder) {
+  assert(!isApart_);
+  std::vector<Pipeline> before = std::exchange(incumbent_, {});
+  const Seconds timeBefore = std::exchange(incumbentTime_, Seconds{std::numeric_limits<double>::infinity()});
+  isApart_ = true;
+  consider(
+      1, [&](std::size_t) { return start; }, finder);
+  if (!incumbent_.empty()) improve();
+  isApart_ = false;
+  std::vector<Pipeline> found = std::exchange(incumbent_, std::move(before));
+  const Seconds time = std::exchange(incumbentTime_, timeBefore);
+  if (time < incumbentTime_) accept(std::move(found), time, finder);
 }
 
 void SearchSession::raiseBound(Seconds bound) {

@@ -53,6 +53,10 @@ class SearchSession {
   /// until then is not lost. Takes one assessment.
   void considerLate(std::vector<Pipeline> pipelines, std::string_view finder);
 
+  /// Improves another valid plan: inside `improve` the incumbent is `start` and whatever it becomes. Afterwards it is the better one
+  /// of that and the incumbent of before; observers see no more than that.
+  void improveApart(std::vector<Pipeline> start, const std::function<void()>& improve, std::string_view finder);
+
   /// Of the best plan so far; infinite before the first.
   [[nodiscard]] Seconds incumbentTime() const { return incumbentTime_; }
   [[nodiscard]] const std::vector<Pipeline>& incumbent() const { return incumbent_; }
@@ -100,6 +104,7 @@ class SearchSession {
   Json incumbents_ = Json::array(), notes_ = Json::object();
   Counters counters_;
   Seconds lastReport_;
+  bool isApart_ = false;  // improving a plan that is not the incumbent
   std::vector<Pipeline> closest_;  // the candidate that lacked least memory, while none fits
   std::optional<MemoryLack> closestLack_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace evenkeel {
 
@@ -16,6 +17,21 @@ std::vector<TpGroup> tpGroups(const Cluster& cluster, std::span<const DeviceId> 
   }
   std::ranges::sort(groups);
   return groups;
+}
+
+std::vector<std::vector<int>> fillingOrders(const Cluster& cluster, std::vector<int> first) {
+  std::vector<std::vector<int>> orders = {std::move(first)};
+  const auto sizeOf = [&](int node) { return static_cast<int>(cluster.nodes[static_cast<std::size_t>(node)].devices.size()); };
+  std::vector<int> nodes(cluster.nodes.size());
+  for (const int sign : {-1, 1}) {
+    std::iota(nodes.begin(), nodes.end(), 0);
+    std::ranges::stable_sort(nodes, {}, [&](int node) { return orders.front()[static_cast<std::size_t>(node)]; });
+    std::ranges::stable_sort(nodes, {}, [&](int node) { return sign * sizeOf(node); });
+    std::vector<int> ranks(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) ranks[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
+    if (std::ranges::find(orders, ranks) == orders.end()) orders.push_back(std::move(ranks));
+  }
+  return orders;
 }
 
 FreeDevices::FreeDevices(std::span<const DeviceId> devices, const std::function<int(DeviceId)>& kindOf,

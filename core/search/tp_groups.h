@@ -16,6 +16,10 @@ using TpGroup = std::vector<DeviceId>;
 /// As many groups as the nodes hold, in order of device id; what does not fill a group is left out. `devices` is sorted.
 [[nodiscard]] std::vector<TpGroup> tpGroups(const Cluster& cluster, std::span<const DeviceId> devices, int tp);
 
+/// Orders in which nodes are worth filling, as the rank of each node: `first`, and where nodes hold unlike numbers of devices
+/// also those with most and those with fewest first: where a large tp group goes decides what the rings of the others look like.
+[[nodiscard]] std::vector<std::vector<int>> fillingOrders(const Cluster& cluster, std::vector<int> first);
+
 /// Devices that are still to be given to tp groups, by kind (whatever the caller calls alike) and node.
 class FreeDevices {
  public:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/search/warm_start.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -53,6 +55,19 @@ std::vector<Pipeline> carriedOver(const Plan& last, const Problem& problem) {
     }
   }
   return pipelines;
+}
+
+Result<void> checkStart(std::string_view planner, const Plan& last, const Problem& problem) {
+  if (planner != "optimal" && planner != "eth")
+    return invalidInput("--start", fmt::format("planner {} does not start from a plan", planner),
+                        "use optimal or eth, or leave it out");
+  if (last.model.unitCount() != problem.model.unitCount() || last.model.hidden != problem.model.hidden) {
+    return invalidInput("--start",
+                        fmt::format("is a plan of {} ({} layers of {}), not of {} ({} of {})", last.model.name, last.model.layers,
+                                    last.model.hidden, problem.model.name, problem.model.layers, problem.model.hidden),
+                        "name a plan of the same model");
+  }
+  return {};
 }
 
 }  // namespace evenkeel

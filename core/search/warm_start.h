@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/plan/problem.h"
@@ -11,5 +12,9 @@ namespace evenkeel {
 /// the problem's global batch divided among them as it was. Empty where none is left, or where the model has other units.
 /// Whether they fit is not looked at.
 [[nodiscard]] std::vector<Pipeline> carriedOver(const Plan& last, const Problem& problem);
+
+/// For a person who asks to start from a plan: InvalidInput where the planner starts from none, or where nothing can be taken
+/// over because the plan is of another model.
+[[nodiscard]] Result<void> checkStart(std::string_view planner, const Plan& last, const Problem& problem);
 
 }  // namespace evenkeel

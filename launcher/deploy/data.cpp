@@ -95,10 +95,13 @@ class Part {
 
 }  // namespace
 
-Result<PackedData> packData(const std::vector<std::string>& names, const fs::path& cache) {
+Result<PackedData> packData(const std::vector<std::string>& names, const fs::path& cache,
+                            const std::vector<std::string>& validationNames) {
   if (names.empty()) return invalidInput("data", "no training text is named", "name files or folders with --data");
   auto files = filesNamed(names);
   if (!files) return std::move(files).error();
+  auto validationFiles = filesNamed(validationNames);
+  if (!validationFiles) return std::move(validationFiles).error();
   const fs::path folder = cache / "data";
   std::error_code failure;
   fs::create_directories(folder, failure);
@@ -108,22 +111,30 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
   PackedData data;
   Sha256 hash;
   std::string chunk(std::size_t{1} << 20U, '\0');
-  for (const fs::path& file : *files) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) return invalidInput(file.string(), fmt::format("cannot be opened: {}", ::strerror(errno)));
-    while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
-      const std::string_view piece(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-      data.bytes += piece.size();
-      if (data.bytes > kMostDataBytes) {
-        return invalidInput(file.string(), fmt::format("with it the training text has more than {} GiB", kMostDataBytes >> 30U),
-                            "name less of it");
+  const auto append = [&](const std::vector<fs::path>& list) -> Result<void> {
+    for (const fs::path& file : list) {
+      std::ifstream stream(file, std::ios::binary);
+      if (!stream) return invalidInput(file.string(), fmt::format("cannot be opened: {}", ::strerror(errno)));
+      while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
+        const std::string_view piece(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+        data.bytes += piece.size();
+        if (data.bytes > kMostDataBytes) {
+          return invalidInput(file.string(), fmt::format("with it the training text has more than {} GiB", kMostDataBytes >> 30U),
+                              "name less of it");
+        }
+        hash.update(piece);
+        if (!part.write(piece)) return part.error();
       }
-      hash.update(piece);
-      if (!part.write(piece)) return part.error();
+      if (stream.bad()) return failed(file.string(), "cannot be read to its end");
     }
-    if (stream.bad()) return failed(file.string(), "cannot be read to its end");
-  }
+    return {};
+  };
+  if (auto done = append(*files); !done) return done.error();
+  data.trainBytes = data.bytes;
   if (data.bytes == 0) return invalidInput(names.front(), "the training text is empty");
+  if (auto done = append(*validationFiles); !done) return done.error();
+  if (!validationNames.empty() && data.bytes == data.trainBytes)
+    return invalidInput(validationNames.front(), "the text to evaluate on is empty");
   data.sha256 = hash.finish();
   data.file = folder / data.sha256;
   if (!part.keepAs(data.file)) return part.error();

@@ -9,11 +9,12 @@
 
 namespace evenkeel {
 
-/// The training text as one file of bytes.
+/// The training text as one file of bytes, and behind it the text to evaluate on.
 struct PackedData {
   std::filesystem::path file;
   std::string sha256;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;       // of the file
+  std::uint64_t trainBytes = 0;  // of them
 };
 
 inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
@@ -22,7 +23,8 @@ inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
 /// folder by their relative paths in byte order, so that the same folder gives the same bytes everywhere. Regular files only; in
 /// folders neither hidden ones (.git) nor links. Missing, unreadable, empty or more than kMostDataBytes: an Error that says
 /// which.
-[[nodiscard]] Result<PackedData> packData(const std::vector<std::string>& names, const std::filesystem::path& cache);
+[[nodiscard]] Result<PackedData> packData(const std::vector<std::string>& names, const std::filesystem::path& cache,
+                                          const std::vector<std::string>& validationNames = {});
 
 /// The packed file as something to deploy.
 [[nodiscard]] Bundle bundleOf(const PackedData& data);

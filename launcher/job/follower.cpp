@@ -223,6 +223,10 @@ void Follower::tell(int node, const Json& record) {
     observer_.onLog(name, rank, textOf(record, "level") == "warning" ? "warning" : "info", textOf(record, "text"));
   } else if (event == "warning") {
     observer_.onLog(name, rank, "warning", textOf(record, "text"));
+  } else if (event == "evaluation") {
+    observer_.onLog(name, rank, "info",
+                    fmt::format("validation loss {:.4f} after step {}", numberOf(record, "loss"), integerOf(record, "step")));
+    observer_.onEvaluation(integerOf(record, "step"), numberOf(record, "loss"));
   } else if (event == "checkpoint") {
     observer_.onCheckpoint(integerOf(record, "step"), textOf(record, "path"));
   } else if (event == "failed") {

@@ -61,6 +61,8 @@ struct JobObserver {
   virtual void onStep(const StepRecord&) {}
   /// What a rank (or the agent: -1) has to say; level is "info" or "warning".
   virtual void onLog(const std::string& /*node*/, int /*rank*/, const std::string& /*level*/, const std::string& /*text*/) {}
+  /// The loss on text that is not trained on, after that step.
+  virtual void onEvaluation(std::int64_t /*step*/, double /*loss*/) {}
   /// A checkpoint lies on the disk of rank 0's machine.
   virtual void onCheckpoint(std::int64_t /*step*/, const std::string& /*path*/) {}
   /// The connection to a node is gone (text says why) or back (text is empty). The job goes on without us meanwhile.

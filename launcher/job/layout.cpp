@@ -34,8 +34,7 @@ std::string newRunId() {
   return fmt::format("{}-{:04x}", std::string_view(text.data(), length), std::random_device{}() & 0xffffU);
 }
 
-Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
-               const std::string& dataSha256) {
+Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath, const PackedData& data) {
   const auto seconds = [](std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); };
   Json json;
   json["format"] = "evenkeel.job/1";
@@ -45,7 +44,7 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   // for each node its own stands in node.json, and the end is the workstation's business: neither belongs into every journal
   for (const char* key : {"environment", "end_command"}) json["run"].erase(key);
   if (!request.resume.empty()) json["resume"] = request.resume;
-  json["data"] = Json{{"train", dataPath}, {"sha256", dataSha256}};
+  json["data"] = Json{{"train", dataPath}, {"sha256", data.sha256}, {"train_bytes", data.trainBytes}};
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};
   return json;
 }

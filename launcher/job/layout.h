@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/agent/node_job.h"
+#include "launcher/deploy/data.h"
 #include "launcher/job/job.h"
 
 namespace evenkeel {
@@ -26,7 +27,7 @@ struct NodeLayout {
 
 /// job.json
 [[nodiscard]] Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std::string& dataPath,
-                             const std::string& dataSha256);
+                             const PackedData& data);
 
 /// "runs/20261130-114501-ab12/node-0", below the node's data directory.
 [[nodiscard]] std::string runDirectoryOf(const std::string& runId, std::size_t nodeRank);

@@ -70,7 +70,7 @@ Result<int> Starter::startNode(std::size_t nodeRank) {
   PreparedNode& node = preparation_.nodes()[nodeRank];
   const JobNode& place = record_.nodes[nodeRank];
   if (auto made = makeDirectory(*node.host, place.directory, request_.timeouts.command); !made) return made.error();
-  const Json job = jobFileOf(record_.id, request_, node.data, preparation_.data().sha256);
+  const Json job = jobFileOf(record_.id, request_, node.data, preparation_.data());
   const std::vector<std::pair<std::string, std::string>> files{{kJobFile, prettyText(job)},
                                                                {kNodeFile, prettyText(toJson(nodeJobOf(nodeRank)))}};
   for (const auto& [name, bytes] : files) {

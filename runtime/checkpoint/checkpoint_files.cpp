@@ -47,6 +47,12 @@ Result<CheckpointFacts> factsOf(JsonReader& reader) {
   facts.dataSha256 = reader.text("data_sha256", "");
   facts.runId = reader.text("run", "");
   facts.planSha256 = reader.text("plan_sha256", "");
+  if (reader.has("loss_scale")) {
+    JsonReader scale = reader.object("loss_scale");
+    facts.lossScale = LossScale{.value = scale.number("value", {1, 1e300}),
+                                .goodSteps = scale.integer("good_steps", {0, LossScale::kGrowthSteps}),
+                                .skipped = scale.integer("skipped", {0, facts.step})};
+  }
   if (reader.context().error) return *reader.context().error;
   return facts;
 }

@@ -13,6 +13,7 @@
 #include "core/model/training.h"
 #include "runtime/checkpoint/model_state.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/optim/loss_scale.h"
 
 namespace evenkeel {
 
@@ -29,6 +30,7 @@ struct CheckpointFacts {
   std::int64_t sequenceLength = 0, globalBatch = 0;
   std::uint64_t seed = 0;
   std::string dataSha256, runId, planSha256;  // may be empty
+  std::optional<LossScale> lossScale;         // of a run in fp16
 };
 
 inline constexpr std::string_view kCheckpointFormat = "evenkeel.checkpoint/1";

@@ -181,9 +181,16 @@ class CheckpointWriter::Work {
   }
 
   [[nodiscard]] Json jsonOf(Json files) const {
-    return {{"format", kCheckpointFormat}, {"step", facts_.step}, {"model", toJson(facts_.model)}, {"sequence_length", facts_.sequenceLength},
-            {"global_batch", facts_.globalBatch}, {"seed", facts_.seed}, {"data_sha256", facts_.dataSha256}, {"run", facts_.runId},
-            {"plan_sha256", facts_.planSha256}, {"files", std::move(files)}};
+    Json facts = {{"format", kCheckpointFormat},        {"step", facts_.step},
+                  {"model", toJson(facts_.model)},      {"sequence_length", facts_.sequenceLength},
+                  {"global_batch", facts_.globalBatch}, {"seed", facts_.seed},
+                  {"data_sha256", facts_.dataSha256},   {"run", facts_.runId},
+                  {"plan_sha256", facts_.planSha256},   {"files", std::move(files)}};
+    if (facts_.lossScale)
+      facts["loss_scale"] = {{"value", facts_.lossScale->value},
+                             {"good_steps", facts_.lossScale->goodSteps},
+                             {"skipped", facts_.lossScale->skipped}};
+    return facts;
   }
 
   [[nodiscard]] Result<void> putInPlace(const fs::path& part, const fs::path& place) const {

@@ -52,7 +52,8 @@ Result<ByteSamples> ByteSamples::open(const std::filesystem::path& file, const O
     return invalidInput(file.string(), fmt::format("cannot be read: {}", std::strerror(errno)), "name a file of training text");
   struct stat status {};
   const bool isFile = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  ByteSamples samples(file, descriptor, isFile ? static_cast<std::int64_t>(status.st_size) : 0, options);
+  const std::int64_t end = isFile ? static_cast<std::int64_t>(status.st_size) : 0;
+  ByteSamples samples(file, descriptor, std::min(end, options.last.value_or(end)) - options.first, options);
   if (!isFile) return invalidInput(file.string(), "is no regular file", "name a file of training text");
   const std::int64_t window = options.sequenceLength + 1;
   if (samples.bytes_ < window) {
@@ -81,8 +82,8 @@ Result<void> ByteSamples::read(std::int64_t step, std::int64_t sample, std::span
 Result<void> ByteSamples::readAt(std::int64_t position, std::span<std::uint8_t> bytes) const {
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t count =
-        ::pread(descriptor_, bytes.data() + done, bytes.size() - done, position + static_cast<std::int64_t>(done));
+    const ssize_t count = ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
+                                  options_.first + position + static_cast<std::int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed(file_.string(), fmt::format("cannot be read any more: {}", std::strerror(errno)));
     if (count == 0) return failed(file_.string(), fmt::format("became shorter than {} bytes while it was trained on", bytes_));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include "core/base/random.h"
@@ -24,14 +25,17 @@ struct SampleRange {
 /// Which of them the replica of a rank trains: replicas take the samples of a micro-batch in order, each its share. Maybe none.
 [[nodiscard]] SampleRange samplesOfReplica(const Plan& plan, const RankPlace& place, std::int64_t microBatch);
 
-/// Byte-level training data from one file. A sample is a window of sequenceLength + 1 bytes at a random place (with replacement):
-/// inputs are all but its last byte, targets all but its first. Which window sample i of step t is depends on (seed, t, i) only.
+/// Byte-level training data from one file, or from a part of it. A sample is a window of sequenceLength + 1 bytes at a random
+/// place (with replacement): inputs are all but its last byte, targets all but its first. Which window sample i of step t is
+/// depends on (seed, t, i) only.
 class ByteSamples {
  public:
   struct Options {
     std::int64_t sequenceLength = 0;
     std::int64_t vocab = 256;  // real vocabulary: bytes at and above it are errors
     std::uint64_t seed = 1;
+    std::int64_t first = 0;                 // byte of the file at which the data begins
+    std::optional<std::int64_t> last = {};  // byte behind them; nothing: the end of the file
   };
   /// Fails when the file cannot be read, is shorter than one window, or holds a byte >= vocab (read once through if vocab < 256).
   [[nodiscard]] static Result<ByteSamples> open(const std::filesystem::path& file, const Options& options);
@@ -40,7 +44,8 @@ class ByteSamples {
   ByteSamples& operator=(ByteSamples&&) = delete;
   ~ByteSamples();
 
-  [[nodiscard]] std::int64_t fileBytes() const { return bytes_; }
+  /// Of the data.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   /// Position of the first byte of sample `sample` (0-based) of step `step` (0-based).
   [[nodiscard]] std::int64_t positionOf(std::int64_t step, std::int64_t sample) const;
   /// Reads that window. `window` has sequenceLength + 1 bytes.
@@ -53,7 +58,7 @@ class ByteSamples {
 
   std::filesystem::path file_;
   int descriptor_;
-  std::int64_t bytes_;
+  std::int64_t bytes_;  // from options_.first on
   Options options_;
   CounterRandom random_;
 };

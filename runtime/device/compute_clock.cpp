@@ -8,11 +8,19 @@
 
 namespace evenkeel {
 
-Seconds threadCpuTime() {
+namespace {
+
+Seconds timeOf(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  ::clock_gettime(clock, &now);
   return {static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9};
 }
+
+}  // namespace
+
+Seconds threadCpuTime() { return timeOf(CLOCK_THREAD_CPUTIME_ID); }
+
+Seconds processCpuTime() { return timeOf(CLOCK_PROCESS_CPUTIME_ID); }
 
 ComputeClock::ComputeClock(double speed) : speed_(speed) { assert(speed > 0); }
 
@@ -20,8 +28,10 @@ void ComputeClock::run(const std::function<void()>& work) {
   const auto start = SteadyClock::now();
   const Seconds cpuStart = threadCpuTime();
   work();
+  const Seconds used = threadCpuTime() - cpuStart;
+  cpu_ += used;
   if (speed_ < 1.0) {
-    const Seconds due = (threadCpuTime() - cpuStart) / speed_;
+    const Seconds due = used / speed_;
     std::this_thread::sleep_until(start +
                                   std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due.value)));
   }
@@ -29,5 +39,7 @@ void ComputeClock::run(const std::function<void()>& work) {
 }
 
 Seconds ComputeClock::takeTotal() { return std::exchange(total_, Seconds{}); }
+
+Seconds ComputeClock::takeCpu() { return std::exchange(cpu_, Seconds{}); }
 
 }  // namespace evenkeel

@@ -16,6 +16,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// CPU time that the calling thread has used.
 [[nodiscard]] Seconds threadCpuTime();
+/// CPU time that all threads of this process have used since it was started.
+[[nodiscard]] Seconds processCpuTime();
 
 /// Runs computations as a device of a given speed would: at speed 0.25, work that took t of the thread's CPU time lasts 4 t of
 /// wall time; the rest is slept. Preemption by other processes counts as part of the sleep, so that a busy machine does not make
@@ -30,10 +32,12 @@ class ComputeClock {
   [[nodiscard]] Seconds total() const { return total_; }
   /// total() since the last call of it.
   [[nodiscard]] Seconds takeTotal();
+  /// CPU time of the work itself since the last call of it.
+  [[nodiscard]] Seconds takeCpu();
 
  private:
   double speed_;
-  Seconds total_;
+  Seconds total_, cpu_;
 };
 
 }  // namespace evenkeel

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/base/sha256.h"
@@ -28,8 +29,19 @@ Result<void> refuse(const std::string& source, const std::vector<Violation>& rea
   return invalidInput(fmt::format("{}: {}", source, first.where), what, first.remedy);
 }
 
-Result<void> checkPlan(const Plan& plan, const std::string& source) {
+/// A rehearsal needs nothing of the runtime but times to sleep.
+Result<void> checkRehearsal(const Plan& plan, const std::string& source) {
+  bool isPredicted = plan.predicted.has_value();
+  for (const Pipeline& pipeline : plan.pipelines)
+    isPredicted =
+        isPredicted && std::ranges::all_of(pipeline.stages, [](const Stage& stage) { return stage.predicted.has_value(); });
+  if (isPredicted) return {};
+  return invalidInput(source, "is to be rehearsed, but its plan predicts no times", "evaluate the plan first");
+}
+
+Result<void> checkPlan(const Plan& plan, bool isRehearsal, const std::string& source) {
   if (auto valid = refuse(source, shapeViolations(plan)); !valid) return valid;
+  if (isRehearsal) return checkRehearsal(plan, source);
   if (auto launchable = refuse(source, notLaunchable(plan, ownRuntime())); !launchable) return launchable;
   return refuse(source, unsupportedVariants(plan.model));
 }
@@ -64,6 +76,9 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
   JsonReader data = reader.object("data");
   job.trainFile = data.text("train");
   job.trainSha256 = data.text("sha256", "");
+  if (data.has("train_bytes")) job.trainBytes = data.integer("train_bytes", {1, std::int64_t{1} << 50U});
+  if (job.run.evaluation.every > 0 && !job.trainBytes)
+    data.fail("train_bytes", "is missing", "evaluations need a part of the file that is not trained on");
   job.resume = reader.text("resume", "");
   if (reader.has("timeouts")) {
     JsonReader timeouts = reader.object("timeouts");
@@ -75,7 +90,7 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
   auto plan = parsePlan(reader.raw("plan"), source + " /plan");
   if (!plan) return plan.error();
   job.plan = *std::move(plan);
-  if (auto checked = checkPlan(job.plan, source); !checked) return checked.error();
+  if (auto checked = checkPlan(job.plan, job.run.rehearsal.has_value(), source); !checked) return checked.error();
   job.planSha256 = sha256(toJson(job.plan).dump(-1, ' ', false, Json::error_handler_t::replace));
   return job;
 }

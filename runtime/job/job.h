@@ -17,7 +17,8 @@ struct Job {
   Plan plan;
   Run run;
   std::filesystem::path trainFile;  // bytes to train on
-  std::string trainSha256;          // empty: not given
+  std::string trainSha256;          // of the whole file; empty: not given
+  std::optional<std::int64_t> trainBytes;  // of it are trained on, the rest is for evaluations; nothing: all of them
   Seconds peerTimeout{60};          // longest silence of a peer that is waited for
   Seconds startTimeout{120};        // until all ranks have met
   std::filesystem::path folder;     // of the job's file: what the run writes goes there unless it says otherwise

@@ -41,12 +41,23 @@ void initialise(const TensorSpec& tensor, SliceRange range, std::uint64_t seed, 
 
 }  // namespace
 
-Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed)
-    : Parameters(map, rank, shard, seed, {{0, std::numeric_limits<std::int64_t>::max()}}) {
+at::ScalarType scalarTypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32: return at::kFloat;
+    case Precision::Bf16: return at::kBFloat16;
+    case Precision::Fp16: return at::kHalf;
+  }
+  assert(false);
+  return at::kFloat;
+}
+
+Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision)
+    : Parameters(map, rank, shard, seed, precision, {{0, std::numeric_limits<std::int64_t>::max()}}) {
   for (Part& part : parts_) part.counts = slices_[part.slice].isFirstHolder;
 }
 
-Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated)
+Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision,
+                       const std::vector<FlatRange>& updated)
     : isFirstShard_(shard == 0) {
   std::int64_t total = 0;
   std::map<std::size_t, std::vector<std::size_t>> slicesOf;  // by tensor
@@ -73,9 +84,23 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
       moments += last - first;
     }
   }
-  for (at::Tensor* buffer : {&values_, &gradients_}) *buffer = at::zeros({total}, at::kFloat);
+  values_ = at::zeros({total}, scalarTypeOf(precision));
+  gradients_ = at::zeros({total}, at::kFloat);
   for (at::Tensor* buffer : {&firstMoments_, &secondMoments_}) *buffer = at::zeros({moments}, at::kFloat);
-  for (const TensorSlice& slice : slices_) initialise(map.tensors[slice.tensor], slice.range, seed, part(values_, slice));
+  if (precision == Precision::Fp32) {
+    for (const TensorSlice& slice : slices_) initialise(map.tensors[slice.tensor], slice.range, seed, part(values_, slice));
+  } else {
+    masters_ = at::empty({moments}, at::kFloat);
+    auto own = parts_.begin();
+    for (std::size_t s = 0; s < slices_.size(); ++s) {
+      const TensorSlice& slice = slices_[s];
+      const at::Tensor initial = at::empty({slice.elements}, at::kFloat);
+      initialise(map.tensors[slice.tensor], slice.range, seed, part(initial, 0, slice.elements));
+      values_.narrow(0, slice.offset, slice.elements).copy_(initial);
+      for (; own != parts_.end() && own->slice == s; ++own)
+        masters_.narrow(0, own->momentOffset, own->elements).copy_(initial.narrow(0, own->offset - slice.offset, own->elements));
+    }
+  }
   for (auto& [tensor, slices] : slicesOf) {
     std::ranges::sort(slices, {}, [&](std::size_t s) { return slices_[s].range.first; });
     weights_.emplace(map.tensors[tensor].name, makeWeight(map.tensors[tensor], std::move(slices)));
@@ -100,7 +125,7 @@ Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<
   };
   Weight weight;
   if (!areNeighbours) {
-    weight.ownValues = at::empty({elements}, at::kFloat);
+    weight.ownValues = at::empty({elements}, values_.options());
     weight.ownGradients = at::zeros({elements}, at::kFloat);
     std::int64_t next = 0;
     for (const std::size_t s : slices) {
@@ -122,12 +147,14 @@ at::Tensor Parameters::weight(const std::string& name) const {
 std::vector<StatePiece> Parameters::pieces(ModelState state) const {
   std::vector<StatePiece> pieces;
   const auto firstOf = [](const TensorSlice& slice) { return slice.range.first * (slice.elements / slice.range.size()); };
-  if (state == ModelState::Weights) {
+  if (state == ModelState::Weights && !masters_.defined()) {
     for (const TensorSlice& slice : slices_)
       pieces.push_back({slice.tensor, firstOf(slice), values_.narrow(0, slice.offset, slice.elements), slice.isFirstHolder});
     return pieces;
   }
-  const at::Tensor& moments = state == ModelState::FirstMoments ? firstMoments_ : secondMoments_;
+  const at::Tensor& moments = state == ModelState::Weights        ? masters_
+                              : state == ModelState::FirstMoments ? firstMoments_
+                                                                  : secondMoments_;
   for (const Part& part : parts_) {
     const TensorSlice& slice = slices_[part.slice];
     pieces.push_back({slice.tensor, firstOf(slice) + part.offset - slice.offset, moments.narrow(0, part.momentOffset, part.elements), part.counts});
@@ -149,8 +176,11 @@ void Parameters::finishUpdate() {
   std::ranges::fill(part(gradients_, 0, gradients_.numel()), 0.0F);
   for (const auto& [name, weight] : weights_) {
     if (!weight.ownValues.defined()) continue;
-    float* to = weight.ownValues.data_ptr<float>();
-    for (const std::size_t s : weight.slices) to = std::ranges::copy(part(values_, slices_[s]), to).out;
+    std::int64_t next = 0;
+    for (const std::size_t s : weight.slices) {
+      weight.ownValues.narrow(0, next, slices_[s].elements).copy_(values_.narrow(0, slices_[s].offset, slices_[s].elements));
+      next += slices_[s].elements;
+    }
     std::ranges::fill(part(weight.ownGradients, 0, weight.ownGradients.numel()), 0.0F);
   }
 }
@@ -167,19 +197,27 @@ void Parameters::update(AdamWStep settings) {
   const double weightDecay = settings.weightDecay;
   for (const Part& own : parts_) {
     settings.weightDecay = slices_[own.slice].decays ? weightDecay : 0.0;
-    applyAdamW({.parameters = part(values_, own.offset, own.elements),
+    applyAdamW({.parameters =
+                    masters_.defined() ? part(masters_, own.momentOffset, own.elements) : part(values_, own.offset, own.elements),
                 .gradients = part(gradients_, own.offset, own.elements),
                 .firstMoments = part(firstMoments_, own.momentOffset, own.elements),
                 .secondMoments = part(secondMoments_, own.momentOffset, own.elements)},
                settings);
   }
+  takeOverMasters();
+}
+
+void Parameters::takeOverMasters() {
+  if (!masters_.defined()) return;
+  for (const Part& own : parts_)
+    values_.narrow(0, own.offset, own.elements).copy_(masters_.narrow(0, own.momentOffset, own.elements));
 }
 
 Parameters::Size Parameters::size() const {
-  const auto bytes = [](const at::Tensor& tensor) {
-    return tensor.defined() ? tensor.numel() * static_cast<std::int64_t>(sizeof(float)) : 0;
-  };
-  Size size{.weights = bytes(values_), .gradients = bytes(gradients_), .moments = bytes(firstMoments_) + bytes(secondMoments_)};
+  const auto bytes = [](const at::Tensor& tensor) { return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : 0; };
+  Size size{.weights = bytes(values_),
+            .gradients = bytes(gradients_),
+            .optimizer = bytes(firstMoments_) + bytes(secondMoments_) + bytes(masters_)};
   for (const auto& [name, weight] : weights_) {
     size.weights += bytes(weight.ownValues);
     size.gradients += bytes(weight.ownGradients);

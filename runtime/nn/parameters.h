@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/precision.h"
 #include "core/plan/block_map.h"
 #include "runtime/checkpoint/model_state.h"
 #include "runtime/comm/ring.h"
@@ -36,17 +37,23 @@ struct StatePiece {
   bool isFirstHolder = false;  // of all ranks that hold it this one speaks for it
 };
 
-/// The parameters of one rank with their gradients and moments, each in one flat fp32 buffer in the order of the block map, so
-/// that the gradients of a holder set are one contiguous region. A weight is a view of them where its slices are neighbours, and
-/// autograd then adds to a view of the gradients. Where other pipelines cut a tensor at other places, its slices lie apart: such
-/// a weight has memory of its own, which is filled after every update and emptied before every sync.
+/// How the tensors of ops and between ops are stored.
+[[nodiscard]] at::ScalarType scalarTypeOf(Precision precision);
+
+/// The parameters of one rank with their gradients and moments, each in one flat buffer in the order of the block map, so that
+/// the gradients of a holder set are one contiguous region. Gradients and moments are fp32 at any precision: autograd adds those
+/// of bf16 and fp16 weights to them. At these precisions what is updated has an fp32 master copy, of which the weights are the
+/// rounded image. A weight is a view of the flat buffers where its slices are neighbours, and autograd then adds to a view of the
+/// gradients. Where other pipelines cut a tensor at other places, its slices lie apart: such a weight has memory of its own,
+/// which is filled after every update and emptied before every sync.
 class Parameters {
  public:
   /// Draws the initial values: element i of a tensor depends on (seed, the tensor's name, i) only, padded rows included. So every
   /// holder draws the same, under any plan. `shard` of a tp group is what the rank is.
-  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed);
-  /// The same where this rank updates these ranges of the flat buffers only (ZeRO): it holds moments for no others.
-  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, const std::vector<FlatRange>& updated);
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision = Precision::Fp32);
+  /// The same where this rank updates these ranges of the flat buffers only (ZeRO): it holds masters and moments for no others.
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision,
+             const std::vector<FlatRange>& updated);
 
   /// The shard of the weight of that name (core/model: tensorsOf), output features first; undefined if the model has none of it,
   /// for example no biases.
@@ -55,10 +62,12 @@ class Parameters {
   [[nodiscard]] const std::vector<TensorSlice>& slices() const { return slices_; }
   /// The whole flat buffer of gradients; a region of it is what a collective sums.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
+  /// In the training precision.
   [[nodiscard]] const at::Tensor& values() const { return values_; }
 
-  /// All that this rank holds of a state, in the order of its slices: over the first holders of all ranks every element stands once.
-  /// Call finishUpdate() after pieces were written.
+  /// All that this rank holds of a state, in the order of its slices: over the first holders of all ranks every element stands
+  /// once. The weights are those of the masters where there are any. Call takeOverMasters(), then finishUpdate() after pieces
+  /// were written.
   [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
 
   /// Call it once for every range, after the last backward through its weights: then the sum of gradients() over its holders is
@@ -70,6 +79,8 @@ class Parameters {
   /// Updates the parts of this rank; decays tensors of two dimensions only. Then come the values of other ranks, if there are
   /// any, and finishUpdate().
   void update(AdamWStep settings);
+  /// Rounds the masters of this rank's parts to its values; nothing without masters.
+  void takeOverMasters();
   /// Sets the gradients to zero for the next iteration and fills the weights that have memory of their own.
   void finishUpdate();
 
@@ -77,7 +88,7 @@ class Parameters {
   struct Part {
     std::size_t slice = 0;
     std::int64_t offset = 0, elements = 0;  // in the flat buffers
-    std::int64_t momentOffset = 0;
+    std::int64_t momentOffset = 0;          // of masters too
     bool counts = false;  // in the norm of the gradient
   };
   [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
@@ -86,7 +97,8 @@ class Parameters {
 
   /// Memory of all of this.
   struct Size {
-    std::int64_t weights = 0, gradients = 0, moments = 0;  // bytes; with the weights and gradients that lie apart
+    std::int64_t weights = 0, gradients = 0;  // bytes; with the weights and gradients that lie apart
+    std::int64_t optimizer = 0;               // moments and masters
   };
   [[nodiscard]] Size size() const;
 
@@ -103,6 +115,7 @@ class Parameters {
   std::vector<Part> parts_;
   std::unordered_map<std::string, Weight> weights_;
   at::Tensor values_, gradients_, firstMoments_, secondMoments_;
+  at::Tensor masters_;  // undefined in fp32
 };
 
 }  // namespace evenkeel

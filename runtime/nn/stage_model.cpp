@@ -88,11 +88,17 @@ std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
 
 }  // namespace
 
+std::vector<OpStep> stepsOfUnit(const Model& model, int unit, const Parameters& parameters, const TensorParallel& group,
+                                const Dropout& dropout, Precision precision) {
+  std::vector<OpStep> steps = opsOfUnit(model, unit, parameters, group, dropout);
+  return precision == Precision::Fp16 ? storedInHalf(std::move(steps)) : steps;
+}
+
 StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,
-                       const Dropout& dropout)
+                       const Dropout& dropout, Precision precision)
     : firstUnit_(stage.units.first) {
   for (int unit = stage.units.first; unit < stage.units.last; ++unit)
-    units_.push_back(segmentsOf(opsOfUnit(model, unit, parameters, group, dropout), recomputedOps(stage, unit)));
+    units_.push_back(segmentsOf(stepsOfUnit(model, unit, parameters, group, dropout, precision), recomputedOps(stage, unit)));
 }
 
 at::Tensor StageModel::forward(const at::Tensor& input, const Batch& batch) const { return forward(input, batch, {}); }

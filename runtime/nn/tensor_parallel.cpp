@@ -13,10 +13,7 @@ class EnterNode final : public torch::autograd::Node {
  public:
   explicit EnterNode(const TensorParallel& group) : group_(group) {}
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    // A copy: what autograd hands us may be shared with other nodes.
-    const at::Tensor gradient = gradients[0].clone(at::MemoryFormat::Contiguous);
-    group_.sumInPlace(gradient);
-    return {gradient};
+    return {group_.sumOf(gradients[0])};
   }
 
  private:
@@ -45,8 +42,13 @@ TensorParallel::TensorParallel(Comm& comm, const std::vector<int>& ranks, int sh
   std::ranges::sort(ranks_);
 }
 
-void TensorParallel::sumInPlace(const at::Tensor& x) const {
-  if (auto done = comm_->allReduceSum(x, ranks_); !done) throw CommFailure(done.error());
+at::Tensor TensorParallel::sumOf(const at::Tensor& x) const {
+  // A copy in any case: what autograd hands us may be shared with other nodes.
+  const bool isNarrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  const at::Tensor total =
+      x.detach().to(isNarrow ? at::kFloat : x.scalar_type(), /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous);
+  if (auto done = comm_->allReduceSum(total, ranks_); !done) throw CommFailure(done.error());
+  return total.to(x.scalar_type());
 }
 
 at::Tensor TensorParallel::enter(const at::Tensor& x) const {
@@ -56,9 +58,7 @@ at::Tensor TensorParallel::enter(const at::Tensor& x) const {
 
 at::Tensor TensorParallel::sum(const at::Tensor& x) const {
   if (size_ == 1) return x;
-  at::Tensor total = x.detach().clone(at::MemoryFormat::Contiguous);
-  sumInPlace(total);
-  return withHistory<SumNode>(std::move(total), x);
+  return withHistory<SumNode>(sumOf(x), x);
 }
 
 at::Tensor TensorParallel::largest(const at::Tensor& x) const {

@@ -37,8 +37,8 @@ class TensorParallel {
   /// The largest of the shards' x, element by element. Has no gradient.
   [[nodiscard]] at::Tensor largest(const at::Tensor& x) const;
 
-  /// sum() without a gradient, in place. x is contiguous.
-  void sumInPlace(const at::Tensor& x) const;
+  /// sum() without a gradient, as a new tensor. Numbers of 16 bits are summed in fp32.
+  [[nodiscard]] at::Tensor sumOf(const at::Tensor& x) const;
 
  private:
   Comm* comm_ = nullptr;

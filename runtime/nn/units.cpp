@@ -16,20 +16,32 @@ constexpr double kRotaryBase = 10'000.0;  // Su et al., RoFormer; Llama 2
 
 using enum Slot;
 
+/// In single precision at least.
+at::Tensor widened(const at::Tensor& x) {
+  return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
+}
+
+/// A weight in the precision of what it meets; may be undefined.
+at::Tensor as(const at::Tensor& weight, const at::Tensor& x) { return weight.defined() ? weight.to(x.scalar_type()) : weight; }
+
 at::Tensor normalise(const at::Tensor& x_BSH, const NormWeights& norm) {
-  if (norm.kind == Norm::LayerNorm) return at::layer_norm(x_BSH, {x_BSH.size(2)}, norm.weight_H, norm.bias_H, kNormEpsilon);
-  const at::Tensor scale_BS1 = at::rsqrt(x_BSH.square().mean(-1, true) + kNormEpsilon);
-  return x_BSH * scale_BS1 * norm.weight_H;
+  if (norm.kind == Norm::LayerNorm)
+    return at::layer_norm(x_BSH, {x_BSH.size(2)}, as(norm.weight_H, x_BSH), as(norm.bias_H, x_BSH), kNormEpsilon);
+  const at::Tensor wide_BSH = widened(x_BSH);
+  const at::Tensor scale_BS1 = at::rsqrt(wide_BSH.square().mean(-1, true) + kNormEpsilon);
+  return (wide_BSH * scale_BS1).to(x_BSH.scalar_type()) * as(norm.weight_H, x_BSH);
 }
 
 /// Of weights whose output features are sharded.
-at::Tensor linear(const at::Tensor& x, const LinearWeights& weights) { return at::linear(x, weights.weight_OI, weights.bias_O); }
+at::Tensor linear(const at::Tensor& x, const LinearWeights& weights) {
+  return at::linear(x, as(weights.weight_OI, x), as(weights.bias_O, x));
+}
 
 /// Of weights whose input features are sharded: the bias is added once, to the sum.
 at::Tensor linearSum(const at::Tensor& x, const LinearWeights& weights, const TensorParallel& group) {
   if (group.size() == 1) return linear(x, weights);
-  const at::Tensor sum = group.sum(at::linear(x, weights.weight_OI));
-  return weights.bias_O.defined() ? sum + weights.bias_O : sum;
+  const at::Tensor sum = group.sum(at::linear(x, as(weights.weight_OI, x)));
+  return weights.bias_O.defined() ? sum + as(weights.bias_O, x) : sum;
 }
 
 /// (B, K, S, D) of (B, S, K x D).
@@ -103,7 +115,7 @@ at::Tensor logits(const at::Tensor& normed_BSH, const HeadWeights& weights, cons
   const std::int64_t real = std::clamp<std::int64_t>(weights.vocab - weights.firstToken, 0, weights.token_VH.size(0));
   const bool isPadded = real < weights.token_VH.size(0);
   const at::Tensor token_RH = isPadded ? weights.token_VH.narrow(0, 0, real) : weights.token_VH;
-  return at::linear(group.enter(normed_BSH).view({-1, normed_BSH.size(2)}), token_RH);
+  return at::linear(group.enter(normed_BSH).view({-1, normed_BSH.size(2)}), as(token_RH, normed_BSH));
 }
 
 /// Cross entropies of sharded logits: log(sum of exp(logit - largest)) + largest - logit of the target.
@@ -126,8 +138,9 @@ at::Tensor lossesOfShards(const at::Tensor& logits_TR, const at::Tensor& targets
   return sums_2T[0].log() - sums_2T[1];
 }
 
-at::Tensor sumOfLosses(const at::Tensor& logits_TR, const at::Tensor& targets_BS, const HeadWeights& weights,
+at::Tensor sumOfLosses(const at::Tensor& computed_TR, const at::Tensor& targets_BS, const HeadWeights& weights,
                        const TensorParallel& group) {
+  const at::Tensor logits_TR = widened(computed_TR);
   const at::Tensor targets_T = targets_BS.reshape({-1});
   const at::Tensor losses_T = group.size() == 1 ? at::cross_entropy_loss(logits_TR, targets_T, {}, at::Reduction::None)
                                                 : lossesOfShards(logits_TR, targets_T, weights.firstToken, group);
@@ -162,6 +175,30 @@ OpStep attentionDropoutOp(const AttentionWeights& weights, const TensorParallel&
 }
 
 }  // namespace
+
+std::vector<OpStep> storedInHalf(std::vector<OpStep> steps) {
+  for (OpStep& step : steps) {
+    step.run = [compute = std::move(step.run)](Slots& s, const Batch& batch) {
+      const auto is = [](const at::Tensor& tensor, at::ScalarType type) {
+        return tensor.defined() && tensor.scalar_type() == type;
+      };
+      const Slots stored = s;
+      for (at::Tensor& tensor : s.tensors) {
+        if (is(tensor, at::kHalf)) tensor = tensor.to(at::kFloat);
+      }
+      const Slots wide = s;
+      compute(s, batch);
+      for (std::size_t i = 0; i < kSlotCount; ++i) {
+        at::Tensor& tensor = s.tensors[i];
+        if (!is(tensor, at::kFloat)) continue;
+        // What the op has left alone stays the very tensor, with its history: a recomputed segment knows only of what its ops
+        // write.
+        tensor = tensor.is_same(wide.tensors[i]) ? stored.tensors[i] : tensor.to(at::kHalf);
+      }
+    };
+  }
+  return steps;
+}
 
 std::vector<OpStep> embeddingOps(const EmbeddingWeights& weights, const TensorParallel& group) {
   return {{Op::Embedding, slots({Residual}), slots({Residual}),

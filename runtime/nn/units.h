@@ -50,6 +50,10 @@ struct HeadWeights {
   std::int64_t vocab = 1;  // R of the whole model
 };
 
+/// The same ops on tensors that are stored in fp16 but computed in fp32: for devices without arithmetic of their own for it
+/// (LibTorch's CPU). What leaves an op is rounded, and overflows, as fp16 does.
+[[nodiscard]] std::vector<OpStep> storedInHalf(std::vector<OpStep> steps);
+
 /// x_BSH = token[tokens_BS] + position[0..S).
 [[nodiscard]] std::vector<OpStep> embeddingOps(const EmbeddingWeights& weights, const TensorParallel& group);
 /// x_BSH + projection(causal attention(norm(x_BSH))).

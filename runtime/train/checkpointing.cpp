@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runtime/train/checkpointing.h"
 
-#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,13 +14,13 @@ namespace evenkeel {
 Checkpointing::Checkpointing(const Job& job, const BlockMap& map, Parameters& parameters, Comm& comm, EventWriter& events)
     : job_(job), map_(map), comm_(comm), events_(events), exchange_(map, parameters, comm) {}
 
-Result<std::int64_t> Checkpointing::begin() {
+Result<std::int64_t> Checkpointing::begin(LossScale& lossScale) {
   if (job_.run.checkpoint.every == 0 && job_.resume.empty()) return 0;
   if (isRoot() && job_.run.checkpoint.every > 0) {
     if (auto checked = checkDirectory(); !checked) return checked.error();
   }
   if (auto connected = exchange_.connect(); !connected) return connected.error();
-  return job_.resume.empty() ? Result<std::int64_t>(0) : resume();
+  return job_.resume.empty() ? Result<std::int64_t>(0) : resume(lossScale);
 }
 
 std::filesystem::path Checkpointing::directory() const {
@@ -41,7 +41,7 @@ Result<void> Checkpointing::checkDirectory() const {
   return {};
 }
 
-Result<std::int64_t> Checkpointing::resume() {
+Result<std::int64_t> Checkpointing::resume(LossScale& lossScale) {
   std::optional<CheckpointReader> reader;
   std::int64_t step = 0;
   if (isRoot()) {
@@ -57,9 +57,21 @@ Result<std::int64_t> Checkpointing::resume() {
   }
   std::vector<int> everyone(static_cast<std::size_t>(comm_.worldSize()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  const at::Tensor shared = at::full({1}, static_cast<double>(step), at::kDouble);
+  // What rank 0 has read, and nothing from the others: the sum tells everybody.
+  const at::Tensor shared = at::zeros({4}, at::kDouble);
+  auto* const numbers = shared.data_ptr<double>();
+  if (isRoot()) {
+    const LossScale scale = reader->facts().lossScale.value_or(lossScale);
+    numbers[0] = static_cast<double>(step);
+    numbers[1] = scale.value;
+    numbers[2] = static_cast<double>(scale.goodSteps);
+    numbers[3] = static_cast<double>(scale.skipped);
+  }
   if (auto summed = comm_.allReduceSum(shared, everyone); !summed) return summed.error();
-  step = static_cast<std::int64_t>(shared.item<double>());
+  step = static_cast<std::int64_t>(numbers[0]);
+  if (job_.plan.training.precision == Precision::Fp16) lossScale.value = numbers[1];
+  lossScale.goodSteps = static_cast<std::int64_t>(numbers[2]);
+  lossScale.skipped = static_cast<std::int64_t>(numbers[3]);
   auto taken = exchange_.scatter([&](ModelState state, const TensorSpec& tensor) { return reader->read(state, tensor); });
   if (!taken) return taken.error();
   if (isRoot()) events_.info(fmt::format("goes on from step {} of {}", step, reader->folder().string()));
@@ -78,7 +90,9 @@ void Checkpointing::warnOfDifferences(const CheckpointFacts& saved) {
     events_.warning("the training data is not that of the checkpoint: the loss may jump");
 }
 
-CheckpointFacts Checkpointing::factsAt(std::int64_t step) const {
+CheckpointFacts Checkpointing::factsAt(std::int64_t step, const LossScale& lossScale) const {
+  // Skipped steps matter at any precision: the moments know of fewer updates than there were steps.
+  const bool hasScale = job_.plan.training.precision == Precision::Fp16 || lossScale.skipped > 0;
   return {.step = step,
           .model = job_.plan.model,
           .sequenceLength = job_.plan.training.sequenceLength,
@@ -86,10 +100,11 @@ CheckpointFacts Checkpointing::factsAt(std::int64_t step) const {
           .seed = job_.run.seed,
           .dataSha256 = job_.trainSha256,
           .runId = job_.runId,
-          .planSha256 = job_.planSha256};
+          .planSha256 = job_.planSha256,
+          .lossScale = hasScale ? std::optional(lossScale) : std::nullopt};
 }
 
-Result<void> Checkpointing::afterStep(std::int64_t finished) {
+Result<void> Checkpointing::afterStep(std::int64_t finished, const LossScale& lossScale) {
   const Run::Checkpoint& wish = job_.run.checkpoint;
   if (writer_) {
     if (const auto written = writer_->poll()) tell(*written);
@@ -98,7 +113,7 @@ Result<void> Checkpointing::afterStep(std::int64_t finished) {
   if (writer_) tell(writer_->wait());
   if (isRoot()) {
     writing_ = finished;
-    writer_.emplace(directory(), wish.keep, factsAt(finished), map_.tensors);
+    writer_.emplace(directory(), wish.keep, factsAt(finished, lossScale), map_.tensors);
   }
   return exchange_.gather([&](std::vector<float> values) { writer_->put(std::move(values)); });
 }

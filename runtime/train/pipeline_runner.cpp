@@ -38,8 +38,9 @@ StageSide PipelineRunner::sideOf(std::size_t stage) const {
   return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
 }
 
-Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, StageModel::UnitDone onUnitDone) {
+Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone) {
   step_ = step;
+  lossScale_ = lossScale;
   onUnitDone_ = std::move(onUnitDone);
   outcome_ = {};
   if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
@@ -52,6 +53,40 @@ Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, StageMode
   }
   assert(inFlight_.empty() && gradientsToSend_.empty());
   return outcome_;
+}
+
+Result<double> PipelineRunner::evaluate(std::int64_t batch, const ByteSamples& samples) {
+  const at::AutoGradMode notRecording(false);
+  double lossSum = 0;
+  if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
+  for (int m = 0; m < microBatches_; ++m) {
+    at::Tensor input;
+    if (!isFirst()) {
+      auto received = receive(nextActivation_, *previous_, kActivationTag);
+      if (!received) return received.error();
+      input = *std::move(received);
+    }
+    const SampleRange range = samplesOf(m);
+    if (range.count == 0) continue;
+    Windows windows;
+    if (isFirst() || isLast()) {
+      auto read = readWindows(samples, batch, range);
+      if (!read) return read.error();
+      windows = *std::move(read);
+    }
+    at::Tensor output;
+    auto computed = compute([&] {
+      output = model_.forward(isFirst() ? windows.inputs_BS : input,
+                              {.targets_BS = windows.targets_BS, .step = batch, .trains = false, .firstSample = range.first});
+      if (isLast() && place_.shard == 0) lossSum += output.item<double>();
+    });
+    if (!computed) return computed.error();
+    if (isLast()) continue;
+    send(sentActivations_, std::move(output), m, *next_, kActivationTag);
+    if (auto done = finishSends(sentActivations_, m - 2); !done) return done.error();  // some may wait, not all of them
+  }
+  if (auto done = finishSends(sentActivations_, std::numeric_limits<int>::max()); !done) return done.error();
+  return lossSum;
 }
 
 Result<void> PipelineRunner::execute(Instruction instruction) {
@@ -102,7 +137,7 @@ Result<void> PipelineRunner::forward(int microBatch) {
   if (range.count == 0) return {};
   Windows windows;
   if (isFirst() || isLast()) {
-    auto read = readWindows(range);
+    auto read = readWindows(samples_, step_, range);
     if (!read) return read.error();
     windows = *std::move(read);
   }
@@ -123,7 +158,7 @@ Result<void> PipelineRunner::backward(int microBatch) {
     const InFlight own = std::move(known.mapped());
     if (isLast()) {
       const auto tokens = static_cast<double>(plan_.training.globalBatch) * static_cast<double>(plan_.training.sequenceLength);
-      own.output.backward(at::full({}, 1.0 / tokens, at::kDouble));
+      own.output.backward(at::full({}, lossScale_ / tokens, at::kDouble));
     } else {
       own.output.backward(std::exchange(gradient_, {}));
     }
@@ -131,14 +166,15 @@ Result<void> PipelineRunner::backward(int microBatch) {
   });
 }
 
-Result<PipelineRunner::Windows> PipelineRunner::readWindows(SampleRange range) const {
+Result<PipelineRunner::Windows> PipelineRunner::readWindows(const ByteSamples& samples, std::int64_t step,
+                                                            SampleRange range) const {
   const std::int64_t sequence = plan_.training.sequenceLength;
   Windows windows{at::empty({range.count, sequence}, at::kLong), at::empty({range.count, sequence}, at::kLong)};
   auto* input = windows.inputs_BS.data_ptr<std::int64_t>();
   auto* target = windows.targets_BS.data_ptr<std::int64_t>();
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(sequence) + 1);
   for (int i = 0; i < range.count; ++i) {
-    if (auto read = samples_.read(step_, range.first + i, bytes); !read) return read.error();
+    if (auto read = samples.read(step, range.first + i, bytes); !read) return read.error();
     input = std::copy(bytes.begin(), bytes.end() - 1, input);
     target = std::copy(bytes.begin() + 1, bytes.end(), target);
   }
@@ -148,7 +184,8 @@ Result<PipelineRunner::Windows> PipelineRunner::readWindows(SampleRange range) c
 void PipelineRunner::postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag) {
   slot.emplace();
   slot->microBatch = microBatch;
-  slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden}, at::kFloat);
+  slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden},
+                               scalarTypeOf(plan_.training.precision));
   for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
     slot->transfers.push_back(comm_.receive(slot->tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
 }

@@ -31,8 +31,11 @@ class PipelineRunner {
     Seconds peerWait;    // for tensors of the neighbours, and for them to take ours
   };
   /// One iteration; `step` is 0-based. Returns when all of its messages are delivered. `onUnitDone`: as StageModel's, in the
-  /// backward of the last micro-batch.
-  [[nodiscard]] Result<Outcome> run(std::int64_t step, StageModel::UnitDone onUnitDone);
+  /// backward of the last micro-batch. Gradients are those of the loss times `lossScale`.
+  [[nodiscard]] Result<Outcome> run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone);
+  /// Forwards alone, without dropout, of global batch `batch` of other data: the sum of the losses of this replica's tokens, told
+  /// by its first shard; 0 where the stage has no head.
+  [[nodiscard]] Result<double> evaluate(std::int64_t batch, const ByteSamples& samples);
 
  private:
   struct InFlight {
@@ -54,7 +57,7 @@ class PipelineRunner {
   /// Runs `work` as the device's computation; what fails in its collectives becomes an Error.
   template <class Work>
   [[nodiscard]] Result<void> compute(const Work& work);
-  [[nodiscard]] Result<Windows> readWindows(SampleRange range) const;
+  [[nodiscard]] Result<Windows> readWindows(const ByteSamples& samples, std::int64_t step, SampleRange range) const;
   void postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag);
   [[nodiscard]] Result<at::Tensor> receive(std::optional<Exchange>& slot, const StageSide& from, int tag);
   void send(std::deque<Exchange>& sent, at::Tensor tensor_BSH, int microBatch, const StageSide& to, int tag);
@@ -79,6 +82,7 @@ class PipelineRunner {
   std::optional<StageSide> previous_, next_;
 
   std::int64_t step_ = 0;
+  double lossScale_ = 1;
   StageModel::UnitDone onUnitDone_;
   Outcome outcome_;
   std::map<int, InFlight> inFlight_;  // without micro-batches of which this replica has no sample

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <unordered_map>
@@ -38,6 +39,8 @@ struct StepTimes {
   Seconds bubble;   // idle otherwise until every rank was done with its forwards and backwards
   Seconds sync;     // summing gradients, as far as nothing hid it, and their norm
   Seconds optimizer;
+  Seconds cpu;         // that the process has used, all of its threads
+  Seconds computeCpu;  // its part in forwards, backwards and the optimizer; the rest is what the runtime costs
 };
 
 class Trainer {
@@ -53,11 +56,12 @@ class Trainer {
         parameters_(parametersOf()),
         overlapped_(overlappedRegions()),
         clock_(deviceType().speed),
-        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}),
+        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}, precision()),
         runner_(job.plan, place_, model_, samples, comm, clock_),
         checkpointing_(job, map_, parameters_, comm, events),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
+    if (precision() == Precision::Fp16) lossScale_.value = LossScale::kFirst;
   }
 
   /// Connects the holder sets of this rank's blocks, all ranks in the same order, then its tp group.
@@ -70,7 +74,8 @@ class Trainer {
   Result<void> step(std::int64_t step) {
     StepTimes times;
     const auto start = SteadyClock::now();
-    const auto outcome = runner_.run(step, [&](int unit) { startSync(unit); });
+    const Seconds cpuStart = processCpuTime();
+    const auto outcome = runner_.run(step, lossScale_.value, [&](int unit) { startSync(unit); });
     if (!outcome) return outcome.error();
     startRestOfSync();  // while the ranks wait for each other
     const auto lossSum = sumOverRanks(outcome->lossSum);
@@ -85,6 +90,7 @@ class Trainer {
     const auto norm = finishSync();
     if (!norm) return norm.error();
     times.sync = secondsSince(syncStart);
+    if (precision() == Precision::Fp16 && !std::isfinite(*norm)) return skip(step, loss, start, cpuStart, times);
     if (auto finite = checkFinite("norm of the gradient", *norm, *norm, step); !finite) return finite;
 
     const Run& run = job_.run;
@@ -95,8 +101,8 @@ class Trainer {
                           .beta2 = run.beta2,
                           .epsilon = run.epsilon,
                           .weightDecay = run.weightDecay,
-                          .gradientScale = clipScale(run.gradientClip, *norm),
-                          .step = step + 1});
+                          .gradientScale = clipScale(run.gradientClip, *norm) / lossScale_.value,
+                          .step = step + 1 - lossScale_.skipped});
     });
     const auto gatherStart = SteadyClock::now();
     if (auto done = sync_.gatherValues(parameters_.values()); !done) return done;
@@ -104,11 +110,43 @@ class Trainer {
     clock_.run([&] { parameters_.finishUpdate(); });
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
+    times.cpu = processCpuTime() - cpuStart;
+    times.computeCpu = clock_.takeCpu();
     report(step, loss, *norm, rate, times);
+    lossScale_.onGoodStep();
     return {};
   }
 
-  Checkpointing& checkpointing() { return checkpointing_; }
+  /// Returns the number of finished steps: more than none after a resume.
+  Result<std::int64_t> begin() {
+    const auto begun = checkpointing_.begin(lossScale_);
+    if (!begun || *begun == 0) return begun;
+    parameters_.takeOverMasters();
+    if (auto gathered = sync_.gatherValues(parameters_.values()); !gathered) return gathered.error();
+    parameters_.finishUpdate();
+    return begun;
+  }
+  /// After so many finished steps, if it is due: the loss of a token in the run's validation batches.
+  Result<void> evaluate(std::int64_t finished, const ByteSamples* validation) {
+    const Run::Evaluation& wish = job_.run.evaluation;
+    if (wish.every == 0 || (finished % wish.every != 0 && finished != job_.run.steps)) return {};
+    assert(validation != nullptr);
+    double own = 0;
+    for (std::int64_t batch = 0; batch < wish.batches; ++batch) {
+      const auto lossSum = runner_.evaluate(batch, *validation);
+      if (!lossSum) return lossSum.error();
+      own += *lossSum;
+    }
+    const auto sum = sumOverRanks(own);
+    if (!sum) return sum.error();
+    (void)clock_.takeTotal();  // of no step
+    (void)clock_.takeCpu();
+    const double loss = *sum / static_cast<double>(wish.batches * tokens());
+    if (comm_.rank() == 0) events_.write("evaluation", {{"step", finished}, {"loss", loss}});
+    return checkFinite("validation loss", loss, own, finished - 1);
+  }
+  Result<void> save(std::int64_t finished) { return checkpointing_.afterStep(finished, lossScale_); }
+  Result<void> finish() { return checkpointing_.finish(); }
 
  private:
   struct Overlapped {
@@ -118,19 +156,34 @@ class Trainer {
     bool isStarted = false;
   };
 
+  /// An overflow anywhere: every rank sees it in the norm, and none updates anything.
+  Result<void> skip(std::int64_t step, double loss, SteadyClock::time_point start, Seconds cpuStart, StepTimes& times) {
+    clock_.run([&] { parameters_.finishUpdate(); });
+    times.optimizer = clock_.takeTotal();
+    times.iteration = secondsSince(start);
+    times.cpu = processCpuTime() - cpuStart;
+    times.computeCpu = clock_.takeCpu();
+    report(step, loss, std::nullopt, 0, times);
+    if (lossScale_.onOverflow()) return {};
+    return failed("training",
+                  fmt::format("the gradient of step {} overflows in fp16 even where the loss is not scaled", step + 1),
+                  "lower the learning rate, or train in bf16");
+  }
+
+  Precision precision() const { return job_.plan.training.precision; }
   const Stage& stage() const { return job_.plan.pipelines[place_.pipeline].stages[place_.stage]; }
   const DeviceType& deviceType() const { return job_.plan.cluster.typeOf(stage().devices.front()); }
   Parameters parametersOf() const {
     const std::uint64_t seed = job_.run.seed;
-    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, sync_.updated())
-                             : Parameters(map_, comm_.rank(), place_.shard, seed);
+    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, precision(), sync_.updated())
+                             : Parameters(map_, comm_.rank(), place_.shard, seed, precision());
   }
   std::int64_t tokens() const { return job_.plan.training.globalBatch * job_.plan.training.sequenceLength; }
 
   /// What this rank holds from step to step.
   Json stateBytes() const {
     const Parameters::Size size = parameters_.size();
-    return {{"weights", size.weights}, {"gradients", size.gradients}, {"optimizer", size.moments}, {"sync", sync_.cost().held}};
+    return {{"weights", size.weights}, {"gradients", size.gradients}, {"optimizer", size.optimizer}, {"sync", sync_.cost().held}};
   }
 
   Result<double> sumOverRanks(double own) {
@@ -180,12 +233,12 @@ class Trainer {
     return regions;
   }
 
-  /// The sums; returns the norm of the whole model's gradient.
+  /// The sums; returns the norm of the whole model's gradient, without the scale of the loss.
   Result<double> finishSync() {
     if (auto done = sync_.finish(parameters_.gradients()); !done) return done.error();
     const auto squares = sumOverRanks(parameters_.sumOfOwnSquares());
     if (!squares) return squares.error();
-    return std::sqrt(*squares);
+    return std::sqrt(*squares) / lossScale_.value;
   }
 
   /// `own`: this rank's part. A rank whose part is finite is a victim of one whose part is not.
@@ -196,23 +249,31 @@ class Trainer {
     return failed("training", text, "lower the learning rate");
   }
 
-  void report(std::int64_t step, double loss, double norm, double rate, const StepTimes& times) {
-    events_.write("step", {{"step", step + 1},
-                           {"loss", loss},
-                           {"tokens", tokens()},
-                           {"iteration_ms", milliseconds(times.iteration)},
-                           {"compute_ms", milliseconds(times.compute)},
-                           {"p2p_ms", milliseconds(times.peer)},
-                           {"bubble_ms", milliseconds(times.bubble)},
-                           {"sync_ms", milliseconds(times.sync)},
-                           {"optimizer_ms", milliseconds(times.optimizer)},
-                           {"peak_bytes", peakResident().value},
-                           {"tensor_bytes", peakTensorBytes().value},
-                           {"state_bytes", stateBytes()},
-                           {"sync_calls", sync_.cost().calls},
-                           {"sync_bytes", sync_.cost().bytes},
-                           {"grad_norm", norm},
-                           {"learning_rate", rate}});
+  /// Without a norm: a step that was skipped.
+  void report(std::int64_t step, double loss, std::optional<double> norm, double rate, const StepTimes& times) {
+    Json fields = {{"step", step + 1},
+                   {"loss", loss},
+                   {"tokens", tokens()},
+                   {"iteration_ms", milliseconds(times.iteration)},
+                   {"compute_ms", milliseconds(times.compute)},
+                   {"p2p_ms", milliseconds(times.peer)},
+                   {"bubble_ms", milliseconds(times.bubble)},
+                   {"sync_ms", milliseconds(times.sync)},
+                   {"optimizer_ms", milliseconds(times.optimizer)},
+                   {"cpu_ms", milliseconds(times.cpu)},
+                   {"compute_cpu_ms", milliseconds(times.computeCpu)},
+                   {"peak_bytes", peakResident().value},
+                   {"tensor_bytes", peakTensorBytes().value},
+                   {"state_bytes", stateBytes()},
+                   {"sync_calls", sync_.cost().calls},
+                   {"sync_bytes", sync_.cost().bytes},
+                   {"grad_norm", norm.value_or(0)},
+                   {"learning_rate", rate}};
+    if (precision() == Precision::Fp16) {
+      fields["loss_scale"] = lossScale_.value;
+      fields["skipped"] = !norm;
+    }
+    events_.write("step", fields);
   }
 
   const Job& job_;
@@ -229,23 +290,25 @@ class Trainer {
   PipelineRunner runner_;
   Checkpointing checkpointing_;
   std::vector<int> everyone_;
+  LossScale lossScale_;
 };
 
 }  // namespace
 
 Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,
-                   std::atomic<std::int64_t>& lastStep) {
+                   std::atomic<std::int64_t>& lastStep, const ByteSamples* validation) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
-  const auto begun = trainer.checkpointing().begin();
+  const auto begun = trainer.begin();
   if (!begun) return begun.error();
   lastStep = *begun;
   while (lastStep < job.run.steps) {
     if (auto done = trainer.step(lastStep.load()); !done) return done;
     ++lastStep;
-    if (auto saved = trainer.checkpointing().afterStep(lastStep.load()); !saved) return saved;
+    if (auto saved = trainer.save(lastStep.load()); !saved) return saved;
+    if (auto evaluated = trainer.evaluate(lastStep.load(), validation); !evaluated) return evaluated;
   }
-  return trainer.checkpointing().finish();
+  return trainer.finish();
 }
 
 }  // namespace evenkeel

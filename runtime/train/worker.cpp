@@ -12,9 +12,11 @@
 #include "core/base/sha256.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/gloo_comm.h"
+#include "runtime/device/compute_clock.h"
 #include "runtime/device/memory_meter.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
+#include "runtime/train/rehearsal.h"
 #include "runtime/train/trainer.h"
 
 namespace evenkeel {
@@ -31,10 +33,23 @@ class Worker {
     const std::vector<DeviceId> devices = job->plan.usedDevices();
     const auto environment = readRankEnvironment(processVariable, static_cast<int>(devices.size()));
     if (!environment) return environment.error();
-    auto samples = ByteSamples::open(
-        job->trainFile,
-        {.sequenceLength = job->plan.training.sequenceLength, .vocab = job->plan.model.vocab, .seed = job->run.seed});
-    if (!samples) return samples.error();
+    std::optional<ByteSamples> samples, validation;  // none in a rehearsal
+    if (!job->run.rehearsal) {
+      ByteSamples::Options options{.sequenceLength = job->plan.training.sequenceLength,
+                                   .vocab = job->plan.model.vocab,
+                                   .seed = job->run.seed,
+                                   .last = job->trainBytes};
+      auto opened = ByteSamples::open(job->trainFile, options);
+      if (!opened) return opened.error();
+      samples.emplace(*std::move(opened));
+      if (job->run.evaluation.every > 0) {
+        options.first = *job->trainBytes;
+        options.last.reset();
+        auto rest = ByteSamples::open(job->trainFile, options);
+        if (!rest) return rest.error();
+        validation.emplace(*std::move(rest));
+      }
+    }
     useOneThread();
     keepFreedMemory();
     meterTensors();
@@ -43,7 +58,7 @@ class Worker {
     auto rendezvous = Rendezvous::connect(
         {.address = environment->masterAddress, .port = environment->masterPort, .timeout = job->startTimeout});
     if (!rendezvous) return rendezvous.error();
-    if (auto agreed = agree(*rendezvous, agreementOf(*job, *samples), environment->rank, environment->worldSize); !agreed)
+    if (auto agreed = agree(*rendezvous, agreementOf(*job, samples), environment->rank, environment->worldSize); !agreed)
       return agreed;
     auto forNotes =
         Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = kNoteTimeout});
@@ -57,8 +72,10 @@ class Worker {
                              .onStuck = [this](const Error& error) { end(error); }});
     if (!comm) return comm.error();
     const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
-    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}});
-    if (auto trained = train(*job, **comm, *samples, events_, lastStep_); !trained) return trained;
+    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}, {"cpu_ms", milliseconds(processCpuTime())}});
+    const auto trained = samples ? train(*job, **comm, *samples, events_, lastStep_, validation ? &*validation : nullptr)
+                                 : rehearse(*job, **comm, events_, lastStep_);
+    if (!trained) return trained;
     if (auto left = leaveTogether(*rendezvous, environment->rank, environment->worldSize); !left) return left;
     events_.write("finished", {{"steps", lastStep_.load()}});
     ::_exit(0);
@@ -85,13 +102,13 @@ class Worker {
         "matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
   }
 
-  static Agreement agreementOf(const Job& job, const ByteSamples& samples) {
+  static Agreement agreementOf(const Job& job, const std::optional<ByteSamples>& samples) {
     Json run = toJson(job.run);
     run.erase("data");  // the path may differ from node to node
     run["resume"] = job.resume;
     return {.plan = job.planSha256,
             .run = sha256(run.dump()),
-            .data = fmt::format("{} bytes {}", samples.fileBytes(), job.trainSha256)};
+            .data = samples ? fmt::format("{} bytes {}", samples->bytes(), job.trainSha256) : "none: a rehearsal"};
   }
 
   static std::vector<std::string> namesOf(const Plan& plan, const std::vector<DeviceId>& devices) {

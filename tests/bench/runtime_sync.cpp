@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints what the three gradient syncs cost real workers: bench_runtime [steps]. Four ranks in two pipelines, cut and sharded
 // differently; once with many small tensors, where calls dominate, once with few large ones, where padding does. sync_ms is the
-// median over the steps of the slowest rank, in wall time: quiet machines only. Then the share of a step that is neither compute
-// nor bubble on two stages.
+// median over the steps of the slowest rank, in wall time: quiet machines only. Then what the
+// runtime itself costs on two stages, in CPU time of all threads of a worker: whatever a step spends outside of forwards, backwards and the
+// optimizer; and the CPU time until a worker is ready.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "tests/runtime/worker_run.h"
@@ -47,7 +49,9 @@ double median(std::vector<double> values) {
 
 std::vector<RankOutcome> outcomesOf(const Plan& plan, std::int64_t steps) {
   WorkerRun run({.plan = plan, .steps = steps});
-  run.start();
+  std::map<int, WorkerRun::Environment> ownKernels;  // as on a node
+  for (std::size_t rank = 0; rank < plan.usedDevices().size(); ++rank) ownKernels[static_cast<int>(rank)] = {{"OPENBLAS_CORETYPE", ""}};
+  run.start(ownKernels);
   return run.finish(std::chrono::seconds(300));
 }
 
@@ -72,11 +76,15 @@ void compareModes(const char* title, const Model& model, std::int64_t steps) {
 }
 
 void pipelineOverhead(std::int64_t steps) {
-  const Model model = ::model(8, 256);
-  const Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), model, {{16, 4, {"cpu-0/0", "cpu-0/1"}, {0, 9, 18}}});
+  Model model = ::model(4, 512);
+  model.context = 128;
+  const Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), model, {{16, 4, {"cpu-0/0", "cpu-0/1"}, {0, 5, 10}}});
   for (const RankOutcome& rank : outcomesOf(plan, steps)) {
+    const double cpu = median(rank.ofSteps("cpu_ms")), computeCpu = median(rank.ofSteps("compute_cpu_ms"));
+    fmt::print("  stage of 2: {:.2f} ms CPU a step, {:.2f} % of it outside compute; ready after {:.0f} ms CPU\n", cpu, 100 * (1 - computeCpu / cpu),
+               rank.last("ready")->at("cpu_ms").get<double>());
     const double iteration = median(rank.ofSteps("iteration_ms")), compute = median(rank.ofSteps("compute_ms"));
-    fmt::print("  stage of 2: iteration {:.2f} ms, compute {:.2f}, p2p {:.2f}, bubble {:.2f}, sync {:.2f}, optimizer {:.2f}\n",
+    fmt::print("    iteration {:.2f} ms, compute {:.2f}, p2p {:.2f}, bubble {:.2f}, sync {:.2f}, optimizer {:.2f}\n",
                iteration, compute, median(rank.ofSteps("p2p_ms")), median(rank.ofSteps("bubble_ms")),
                median(rank.ofSteps("sync_ms")), median(rank.ofSteps("optimizer_ms")));
   }
@@ -85,10 +93,11 @@ void pipelineOverhead(std::int64_t steps) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::int64_t steps = argc > 1 ? std::stoll(argv[1]) : 20;
   compareModes("calls dominate", model(24, 32), steps);
   compareModes("padding dominates", model(2, 256), steps);
   fmt::print("two stages, 4 micro-batches\n");
-  pipelineOverhead(steps);
+  pipelineOverhead(std::min<std::int64_t>(steps, 10));
   return 0;
 }

@@ -3,8 +3,11 @@
 // other processes do not disturb it): bench_search [case ...], or
 // bench_search cancel TIMES, or
 // bench_search whatif (128 devices, one node removed, from the last plan), or
-// bench_search small TIMES (against all other planners on random small clusters). Global batch 1024, sequence 2048. Targets stand
-// beside the figures.
+// bench_search small TIMES (against all other planners on random small clusters), or
+// bench_search more TIMES (random small clusters, and one device more), or
+// bench_search eth (against eth on 256 devices, where it once was the faster one), or
+// bench_search metis (planner metis on inputs of the size of recorded runs of the public one). Global batch 1024, sequence 2048.
+// Targets stand beside the figures.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -173,6 +176,89 @@ void compareSmall(int times) {
              worst, seconds / times);
 }
 
+/// Where a device more makes the plan slower.
+void compareMore(int times) {
+  int slower = 0, feasible = 0;
+  double worst = 1;
+  const std::vector<std::string> types = {"V100-32-SXM2", "H100-80-SXM", "A100-80-SXM", "Ascend-910B4"};
+  const std::vector<std::string> models = {"gpt3-350m", "gpt3-1.3b", "gpt3-2.7b"};
+  const std::vector<std::int64_t> batches = {1, 3, 7, 16, 32};
+  for (int i = 0; i < times; ++i) {
+    const CounterRandom random(static_cast<std::uint64_t>(i), "one more device");
+    std::uint64_t at = 0;
+    const auto below = [&](std::uint64_t bound) { return random.below(at++, bound); };
+    std::vector<std::pair<std::uint64_t, std::string>> parts;
+    for (std::uint64_t part = 0, count = 1 + below(3); part < count; ++part) parts.emplace_back(1 + below(4), types[below(4)]);
+    const std::string model = models[below(3)];
+    const TrainingChoice choice{.sequenceLength = 1024 * static_cast<std::int64_t>(1 + below(2)),
+                                .globalBatch = batches[below(5)],
+                                .precision = Precision::Fp16};
+    const auto timeOf = [&](std::string& text) -> std::optional<Seconds> {
+      text.clear();
+      for (const auto& [count, type] : parts) text += fmt::format("{}1x{}:{}", text.empty() ? "" : ",", count, type);
+      Problem problem{*parseClusterShorthand(text), *modelFromArgument(model), {}};
+      problem.training = resolveTraining(choice, problem.cluster, problem.model);
+      const AnalyticProfile profile(problem.model, problem.training);
+      SearchObserver nobody;
+      const auto plan = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, nobody, {});
+      return plan ? std::optional(plan->predicted->iteration) : std::nullopt;
+    };
+    std::string few, many;
+    const auto before = timeOf(few);
+    if (below(2) == 0) ++parts[below(parts.size())].first;
+    else parts.emplace_back(1, types[below(4)]);
+    const auto after = timeOf(many);
+    if (!before) continue;
+    ++feasible;
+    const double ratio = after ? *after / *before : 1e9;
+    if (ratio <= 1 + 1e-9) continue;
+    ++slower;
+    worst = std::max(worst, ratio);
+    fmt::print("  {} -> {}, {}, batch {}: slower by a factor of {:.4f}\n", few, many, model, *choice.globalBatch, ratio);
+  }
+  fmt::print("a device more is slower in {} of {} (at worst by a factor of {:.3f})\n", slower, feasible, worst);
+}
+
+void compareEth() {
+  Problem problem{*parseClusterShorthand("16x8:Ascend-910B2,16x8:Ascend-910B4"), *modelFromArgument("gpt3-175b"), {}};
+  problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 1024, .precision = Precision::Fp16}, problem.cluster,
+                                     problem.model);
+  const AnalyticProfile profile(problem.model, problem.training);
+  SearchObserver nobody;
+  for (const char* planner : {"optimal", "eth"}) {
+    const double begin = cpuSeconds();
+    const auto plan = (*plannerNamed(planner))->plan({problem, &profile, {.threads = 1}, {}}, nobody, {});
+    fmt::print("{}: {:.3f} s an iteration, {:.2f} s of search\n", planner, plan ? plan->predicted->iteration.value : 0.0,
+               cpuSeconds() - begin);
+  }
+}
+
+/// Recorded seconds of public Metis: ../shared/design/baseline-metis.md.
+void compareMetis() {
+  struct Recorded {
+    const char* cluster;
+    const char* model;
+    int layers;
+    const char* permute;
+    double seconds;
+  };
+  for (const Recorded& c : {Recorded{"2x4:A100-80-SXM,2x4:V100-32-SXM2", "gpt3-1.3b", 16, "6", 2.7},
+                            Recorded{"4x4:A100-80-SXM,4x4:V100-32-SXM2", "gpt3-2.7b", 32, "4", 10},
+                            Recorded{"4x4:A100-80-SXM,4x4:V100-32-SXM2", "gpt3-2.7b", 32, "6", 54}}) {
+    Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
+    problem.model.layers = c.layers;
+    problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 128, .precision = Precision::Fp16},
+                                       problem.cluster, problem.model);
+    const AnalyticProfile profile(problem.model, problem.training);
+    SearchObserver nobody;
+    const double begin = cpuSeconds();
+    const auto plan = (*plannerNamed("metis"))->plan({problem, &profile, {.threads = 1}, {{"permute", c.permute}}}, nobody, {});
+    const double seconds = cpuSeconds() - begin;
+    fmt::print("{}, {} layers, permute {}: {:.3f} s, recorded {} s: {:.0f} times as fast ({})\n", c.cluster, c.layers + 2,
+               c.permute, seconds, c.seconds, c.seconds / seconds, plan ? "a plan" : plan.error().what);
+  }
+}
+
 /// What is known how soon when a node of the 128 devices is gone, from the last plan and from nothing.
 void whatIf() {
   const Case& c = kCases[1];
@@ -201,6 +287,18 @@ void whatIf() {
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "whatif") {
     whatIf();
+    return 0;
+  }
+  if (argc == 2 && std::string(argv[1]) == "eth") {
+    compareEth();
+    return 0;
+  }
+  if (argc == 2 && std::string(argv[1]) == "metis") {
+    compareMetis();
+    return 0;
+  }
+  if (argc == 3 && std::string(argv[1]) == "more") {
+    compareMore(std::atoi(argv[2]));
     return 0;
   }
   if (argc == 3 && std::string(argv[1]) == "small") {

@@ -151,7 +151,8 @@ std::vector<double> WorldOutcome::ofSteps(int rank, const std::string& field) co
   return numbers;
 }
 
-WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume) {
+WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume,
+                            const std::string& validation) {
   const TemporaryDirectory folder;
   Job job;
   job.plan = plan;
@@ -163,6 +164,15 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
   const auto samples = ByteSamples::open(
       job.trainFile, {.sequenceLength = plan.training.sequenceLength, .vocab = plan.model.vocab, .seed = run.seed});
   EXPECT_TRUE(samples.ok());
+  std::optional<ByteSamples> evaluated;
+  if (!validation.empty()) {
+    const auto file = folder.path() / "validation";
+    EXPECT_TRUE(writeFileAtomically(file, validation));
+    auto opened =
+        ByteSamples::open(file, {.sequenceLength = plan.training.sequenceLength, .vocab = plan.model.vocab, .seed = run.seed});
+    EXPECT_TRUE(opened.ok());
+    evaluated.emplace(*std::move(opened));
+  }
   const std::size_t ranks = plan.usedDevices().size();
   ThreadWorld world(static_cast<int>(ranks));
   WorldOutcome outcome;
@@ -176,7 +186,7 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
       EventWriter events(::fileno(file.get()));
       const std::unique_ptr<Comm> comm = world.comm(static_cast<int>(r));
       std::atomic<std::int64_t> lastStep = 0;
-      if (const auto trained = train(job, *comm, *samples, events, lastStep); !trained)
+      if (const auto trained = train(job, *comm, *samples, events, lastStep, evaluated ? &*evaluated : nullptr); !trained)
         outcome.errors[r] = trained.error().text();
       std::rewind(file.get());
       std::string lines;
@@ -187,6 +197,7 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
         const std::lock_guard lock(mutex);
         if (event.at("event") == "warning") outcome.warnings.push_back(event.at("text"));
         if (event.at("event") == "checkpoint") outcome.checkpoints.push_back(event.at("path"));
+        if (event.at("event") == "evaluation") outcome.evaluations.push_back(event);
         if (event.at("event") == "step") outcome.stepsOf[r].push_back(std::move(event));
       }
     });

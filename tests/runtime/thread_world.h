@@ -31,10 +31,12 @@ struct WorldOutcome {
   std::vector<std::vector<Json>> stepsOf;  // by rank
   std::vector<std::string> warnings;       // of all ranks
   std::vector<std::string> checkpoints;    // folders, in the order in which they were done
+  std::vector<Json> evaluations;
   [[nodiscard]] std::vector<double> ofSteps(int rank, const std::string& field) const;
 };
 
-/// Trains `plan` on `text`, each rank in a thread of its own, from the beginning or from a checkpoint.
-[[nodiscard]] WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume = {});
+/// Trains `plan` on `text`, each rank in a thread of its own, from the beginning or from a checkpoint. Evaluates on `validation`.
+[[nodiscard]] WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text,
+                                          const std::string& resume = {}, const std::string& validation = {});
 
 }  // namespace evenkeel

@@ -27,8 +27,12 @@ Json jobJson(const JobText& job, const std::filesystem::path& data) {
   run.learningRate.warmupSteps = 3;
   run.learningRate.peak = job.learningRate;
   run.weightDecay = job.weightDecay;
+  if (job.rehearse) run.rehearsal.emplace();
+  run.checkpoint.every = job.checkpointEvery;
+  run.checkpoint.directory = job.checkpointDirectory;
   return {{"format", "evenkeel.job/1"},         {"run_id", "test"},
           {"plan", toJson(job.plan)},           {"run", toJson(run)},
+          {"resume", job.resume},
           {"data", {{"train", data.string()}}}, {"timeouts", {{"peer_s", job.peerSeconds}, {"start_s", job.startSeconds}}}};
 }
 

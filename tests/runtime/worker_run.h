@@ -21,6 +21,9 @@ struct JobText {
   std::string data;  // empty: trainingText()
   double peerSeconds = 30, startSeconds = 60;
   double learningRate = 1e-2, weightDecay = 0.1;
+  bool rehearse = false;
+  std::int64_t checkpointEvery = 0;
+  std::string checkpointDirectory, resume;
 };
 
 /// Some kilobytes of ASCII text with structure to learn.

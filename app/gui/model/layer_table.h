@@ -11,6 +11,7 @@ namespace evenkeel::gui {
 /// What one kind of unit of a model is made of, for one sample; no widget enters.
 struct UnitRow {
   UnitKind kind = UnitKind::Embedding;
+  std::string name;  // of a layer of a table
   int count = 0;
   std::int64_t parameters = 0;  // of one, padded vocabulary
   double flops = 0;             // forward and backward of one

@@ -52,12 +52,13 @@ StageFacts stageFacts(const Plan& plan, int p, int s) {
                    .tp = stage.tp,
                    .dp = stage.dp,
                    .predicted = stage.predicted};
+  facts.layers = layersIn(plan.model, stage.units);
   for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
     const UnitKind kind = plan.model.unitKind(unit);
     facts.hasEmbedding |= kind == UnitKind::Embedding;
     facts.hasHead |= kind == UnitKind::Head;
-    facts.layers += kind == UnitKind::Attention || kind == UnitKind::Mlp ? 0.5 : 0;
     for (const Op op : opsOf(kind)) {
+      if (plan.model.opaque && opaqueLayer(plan.model, op) == nullptr) continue;
       OpShare& share = facts.ops[static_cast<std::size_t>(op)];
       ++share.held;
       share.recomputed += std::ranges::any_of(stage.recompute, [&](const Recompute& r) {

@@ -128,6 +128,7 @@ void CurvePlot::makeItems() {
 
   rawGraph_ = plot_->addGraph();
   smoothGraph_ = plot_->addGraph();
+  otherGraph_ = plot_->addGraph();
   marks_ = plot_->addGraph();
   marks_->setLineStyle(QCPGraph::lsNone);
   rawGraph_->setAntialiased(true);
@@ -181,6 +182,7 @@ void CurvePlot::applyColours() {
   plot_->xAxis->grid()->setVisible(false);
   rawGraph_->setPen(QPen(faint(c.accent, dark ? 110 : 90), 1));
   smoothGraph_->setPen(QPen(c.accent, 2));
+  otherGraph_->setPen(QPen(c.optimizer, 2));
   marks_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCross, QPen(c.error, 2), Qt::NoBrush, 8));
   referenceLine_->setPen(QPen(text, 1.5, Qt::DashLine));
   referenceText_->setColor(text);
@@ -206,8 +208,14 @@ void CurvePlot::append(double x, double y) {
   schedule();
 }
 
+void CurvePlot::appendOther(double x, double y) {
+  other_.append({x, y});
+  schedule();
+}
+
 void CurvePlot::clear() {
   raw_.clear();
+  other_.clear();
   smooth_.clear();
   notFinite_.clear();
   notPositive_.clear();
@@ -275,6 +283,11 @@ void CurvePlot::prepareFrame() {
   // A lone point between gaps has no line: while there is room, points show as dots.
   const bool isSparse = drawn_.size() * 12 < static_cast<std::size_t>(columns);
   smoothGraph_->setScatterStyle(isSparse ? QCPScatterStyle(QCPScatterStyle::ssDisc, 5) : QCPScatterStyle::ssNone);
+  otherDrawn_ = envelope(other_, view.lower, view.upper, columns, above);
+  setPoints(otherGraph_, otherDrawn_);
+  const bool isOtherSparse = otherDrawn_.size() * 12 < static_cast<std::size_t>(columns);
+  otherGraph_->setScatterStyle(isOtherSparse ? QCPScatterStyle(QCPScatterStyle::ssDiamond, otherGraph_->pen(), otherGraph_->pen().color(), 8)
+                                             : QCPScatterStyle::ssNone);
   fitValues();
   drawMarks(view.lower, view.upper, columns);
   emptyText_->setVisible(points().empty());
@@ -285,10 +298,12 @@ void CurvePlot::prepareFrame() {
 
 void CurvePlot::fitValues() {
   double least = HUGE_VAL, most = -HUGE_VAL;
-  for (const CurvePoint& point : drawn_) {
-    if (std::isnan(point.y)) continue;
-    least = std::min(least, point.y);
-    most = std::max(most, point.y);
+  for (const std::vector<CurvePoint>* const points : {&drawn_, &otherDrawn_}) {
+    for (const CurvePoint& point : *points) {
+      if (std::isnan(point.y)) continue;
+      least = std::min(least, point.y);
+      most = std::max(most, point.y);
+    }
   }
   const bool showsReference = reference_ && !points().empty() && (!isLog_ || *reference_ > 0);
   if (showsReference) {

@@ -38,6 +38,8 @@ class CurvePlot final : public QWidget {
 
   /// x must be above the last one. O(1); the picture follows within 1/30 s.
   void append(double x, double y);
+  /// A point of the other curve, whose values are few, as of a validation: a line with a mark at each. x must be above its last one.
+  void appendOther(double x, double y);
   void clear();
   /// weight in [0, 1), see Smoothing. O(n).
   void setSmoothing(double weight);
@@ -49,6 +51,7 @@ class CurvePlot final : public QWidget {
   void setVisibleRange(double first, double last);
 
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return raw_.points(); }
+  [[nodiscard]] const std::vector<CurvePoint>& otherPoints() const { return other_.points(); }
   [[nodiscard]] std::size_t notFiniteCount() const { return notFinite_.size(); }
   /// Finite values that a log axis cannot show (<= 0); 0 with a linear axis.
   [[nodiscard]] std::size_t hiddenByLogCount() const { return isLog_ ? notPositive_.size() : 0; }
@@ -75,8 +78,8 @@ class CurvePlot final : public QWidget {
   void hideCrosshair();
 
   const CurveTitles titles_;
-  CurveSeries raw_, smooth_;
-  std::vector<CurvePoint> drawn_;
+  CurveSeries raw_, smooth_, other_;
+  std::vector<CurvePoint> drawn_, otherDrawn_;
   std::vector<double> notFinite_, notPositive_;  // x of values that are not finite; of finite ones that are not above 0
   Smoothing smoothing_;
   bool isLog_ = false, isFollowing_ = true, isPreparing_ = false;
@@ -88,6 +91,7 @@ class CurvePlot final : public QWidget {
   QLabel* counts_;
   QCPGraph* rawGraph_ = nullptr;
   QCPGraph* smoothGraph_ = nullptr;
+  QCPGraph* otherGraph_ = nullptr;
   QCPGraph* marks_ = nullptr;
   QCPItemLine* crosshair_ = nullptr;
   QCPItemText* crosshairText_ = nullptr;

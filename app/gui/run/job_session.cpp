@@ -31,6 +31,7 @@ struct JobSession::Shared final : JobObserver {
   std::mutex mutex;  // of what follows
   SessionState state;
   std::vector<StepRecord> steps;
+  std::vector<EvaluatedStep> evaluations;
   std::vector<LogEntry> logs;
 
   template <class F>
@@ -54,6 +55,10 @@ struct JobSession::Shared final : JobObserver {
   void onStep(const StepRecord& step) override {
     const std::lock_guard lock(mutex);
     steps.push_back(step);
+  }
+  void onEvaluation(std::int64_t step, double loss) override {
+    const std::lock_guard lock(mutex);
+    evaluations.push_back({step, loss});
   }
   void onLog(const std::string& node, int rank, const std::string& level, const std::string& text) override {
     const std::lock_guard lock(mutex);
@@ -187,8 +192,9 @@ void JobSession::stopJob() {
 
 SessionUpdate JobSession::takeUpdate() {
   const std::lock_guard lock(shared_->mutex);
-  SessionUpdate update{shared_->state, {}, {}};
+  SessionUpdate update{.state = shared_->state};
   update.steps.swap(shared_->steps);
+  update.evaluations.swap(shared_->evaluations);
   update.logs.swap(shared_->logs);
   return update;
 }

@@ -30,13 +30,19 @@ struct LogEntry {
   std::string text;
 };
 
+/// The loss on text that is not trained on.
+struct EvaluatedStep {
+  std::int64_t step = 0;
+  double loss = 0;
+};
+
 /// All that is known of a session's job but its steps and log: a value, cheap to copy.
 struct SessionState {
   SessionPhase phase = SessionPhase::Idle;
   std::string run;  // empty until there is an id
   JobState job = JobState::Preparing;
-  bool isJobKnown = false;  // job was told, not assumed
-  int worldSize = 0;        // 0: not known
+  bool isJobKnown = false;      // job was told, not assumed
+  int worldSize = 0;            // 0: not known
   std::int64_t totalSteps = 0;  // 0: not known
   std::vector<PreflightRow> rows;
   struct Copy {
@@ -47,19 +53,20 @@ struct SessionState {
   std::map<std::string, std::string> lost;  // nodes out of reach, and why
   std::optional<double> predictedIterationMs;
   std::optional<JobFailure> failure;
-  std::string lastLines;       // of the failed rank's log
+  std::string lastLines;            // of the failed rank's log
   std::int64_t checkpointStep = 0;  // of the newest checkpoint; 0: none
   std::string checkpoint;           // its folder, on the machine of rank 0
-  std::optional<Error> error;  // why it could not be checked, started or followed
+  std::optional<Error> error;       // why it could not be checked, started or followed
   bool isStopping = false;
   std::optional<StopReport> stopReport;
   std::optional<Error> stopError;
 };
 
-/// What came since the last look, each step and log line once, in order.
+/// What came since the last look, each step, evaluation and log line once, in order.
 struct SessionUpdate {
   SessionState state;
   std::vector<StepRecord> steps;
+  std::vector<EvaluatedStep> evaluations;
   std::vector<LogEntry> logs;
 };
 

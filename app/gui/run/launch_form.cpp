@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "app/gui/run/launchable.h"
+#include "app/gui/run/settings_dialog.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/quantity_text.h"
 
@@ -68,6 +69,8 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
       seed_(named(new QSpinBox, QStringLiteral("runSeed"))),
       checkpointEvery_(named(new QSpinBox, QStringLiteral("runCheckpointEvery"))),
       resume_(named(new QLineEdit, QStringLiteral("runResume"))),
+      settings_(named(new QLabel, QStringLiteral("runSettings"))),
+      changeSettings_(named(new QToolButton, QStringLiteral("runChangeSettings"))),
       local_(named(new QCheckBox(tr("All nodes are this machine")), QStringLiteral("runLocal"))),
       hint_(named(new QLabel, QStringLiteral("runHint"))),
       command_(named(new QPlainTextEdit, QStringLiteral("runCommand"))),
@@ -123,6 +126,7 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   form->addRow(tr("Seed"), seed_);
   form->addRow(tr("Checkpoint"), checkpointEvery_);
   form->addRow(tr("Go on from"), resume_);
+  form->addRow(tr("Settings"), makeSettingsRow());
   form->addRow(QString(), local_);
   form->addRow(command_);
   form->addRow(hint_);
@@ -162,6 +166,30 @@ QWidget* LaunchForm::makeDataRow() {
   browse->setMenu(menu);
   layout->addWidget(browse);
   return row;
+}
+
+QWidget* LaunchForm::makeSettingsRow() {
+  auto* row = new QWidget;
+  auto* layout = new QHBoxLayout(row);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(4);
+  settings_->setWordWrap(true);
+  changeSettings_->setText(tr("Change…"));
+  changeSettings_->setToolTip(tr("Schedule, optimizer, clipping, dropout, evaluation, what happens at the end"));
+  connect(changeSettings_, &QToolButton::clicked, this, &LaunchForm::changeSettings);
+  layout->addWidget(settings_, 1);
+  layout->addWidget(changeSettings_);
+  return row;
+}
+
+void LaunchForm::changeSettings() {
+  auto* dialog = new SettingsDialog(run(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &QDialog::accepted, this, [this, dialog] {
+    more_ = dialog->run();
+    refresh();
+  });
+  dialog->open();
 }
 
 QWidget* LaunchForm::makeButtons() {
@@ -213,11 +241,12 @@ QString LaunchForm::planName() const { return plans_->currentText(); }
 QString LaunchForm::command() const { return command_->toPlainText(); }
 
 Run LaunchForm::run() const {
-  Run run;
+  Run run = more_;
   run.steps = steps_->value();
   run.learningRate.peak = QLocale::c().toDouble(learningRate_->text());
   run.seed = static_cast<std::uint64_t>(seed_->value());
   run.checkpoint.every = checkpointEvery_->value();
+  run.train.clear();
   if (!data_->text().isEmpty()) run.train = {data_->text().toStdString()};
   return run;
 }
@@ -314,12 +343,14 @@ void LaunchForm::refresh() {
   const bool hasPlan = plan() != nullptr;
   const bool objects = verdict_ && !verdict_->objections.empty();
   data_->setToolTip(data_->text());
+  const QString changed = settingsSummary(run());
+  settings_->setText(changed.isEmpty() ? tr("as usual") : changed);
   summary_->setText(planSummary());
   summary_->setVisible(hasPlan);
   for (QWidget* field :
        {static_cast<QWidget*>(plans_), static_cast<QWidget*>(data_->parentWidget()), static_cast<QWidget*>(steps_),
         static_cast<QWidget*>(learningRate_), static_cast<QWidget*>(seed_), static_cast<QWidget*>(checkpointEvery_),
-        static_cast<QWidget*>(resume_), static_cast<QWidget*>(local_)}) {
+        static_cast<QWidget*>(resume_), static_cast<QWidget*>(changeSettings_), static_cast<QWidget*>(local_)}) {
     field->setEnabled(hasPlan);
   }
   command_->setVisible(hasPlan && !objects);

@@ -16,6 +16,7 @@ class QLineEdit;
 class QPlainTextEdit;
 class QPushButton;
 class QSpinBox;
+class QToolButton;
 
 namespace evenkeel::gui {
 
@@ -46,6 +47,8 @@ class LaunchForm final : public QWidget {
   void showEvent(QShowEvent* event) override;
   void changeEvent(QEvent* event) override;
   QWidget* makeDataRow();
+  QWidget* makeSettingsRow();
+  void changeSettings();
   QWidget* makeButtons();
   void fillPlans();
   void choosePlan();
@@ -75,6 +78,9 @@ class LaunchForm final : public QWidget {
   QSpinBox* seed_;
   QSpinBox* checkpointEvery_;
   QLineEdit* resume_;
+  QLabel* settings_;
+  QToolButton* changeSettings_;
+  Run more_;  // what the dialog of further settings sets
   QCheckBox* local_;
   QLabel* hint_;
   QPlainTextEdit* command_;

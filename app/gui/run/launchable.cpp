@@ -27,6 +27,23 @@ QString launchCommand(const std::filesystem::path& planFile, const Run& run, con
   if (run.learningRate.peak != usual.learningRate.peak) add("--learning-rate", QString::number(run.learningRate.peak, 'g', 10));
   if (run.seed != usual.seed) add("--seed", QString::number(run.seed));
   if (run.checkpoint.every > 0) add("--checkpoint-every", QString::number(run.checkpoint.every));
+  if (run.checkpoint.keep != usual.checkpoint.keep) add("--checkpoint-keep", QString::number(run.checkpoint.keep));
+  const auto addNumber = [&](const char* option, double value, double otherwise) {
+    if (value != otherwise) add(option, QString::number(value, 'g', 10));
+  };
+  if (run.learningRate.warmupSteps != usual.learningRate.warmupSteps)
+    add("--warmup-steps", QString::number(run.learningRate.warmupSteps));
+  if (run.learningRate.schedule != usual.learningRate.schedule)
+    add("--schedule", QString::fromStdString(toJson(run)["learning_rate"]["schedule"].get<std::string>()));
+  addNumber("--final-learning-rate", run.learningRate.final, usual.learningRate.final);
+  addNumber("--weight-decay", run.weightDecay, usual.weightDecay);
+  addNumber("--beta1", run.beta1, usual.beta1);
+  addNumber("--beta2", run.beta2, usual.beta2);
+  addNumber("--gradient-clip", run.gradientClip, usual.gradientClip);
+  addNumber("--dropout", run.dropout, usual.dropout);
+  for (const std::string& data : run.validation) argv.insert(argv.end(), {"--validation", data});
+  if (run.evaluation.every > 0) add("--evaluate-every", QString::number(run.evaluation.every));
+  if (!run.endCommand.empty()) add("--end-command", QString::fromStdString(run.endCommand));
   if (!resume.isEmpty()) add("--resume", resume);
   if (isLocal) argv.emplace_back("--local");
   return QString::fromStdString(shellLine(argv));

@@ -68,6 +68,7 @@ RunView::RunView(QWidget* parent)
       outcome_(new OutcomeView),
       figures_(new KeyFigures),
       loss_(new CurvePlot({.x = tr("step"), .y = tr("loss"), .valueText = {}})),
+      validation_(new QLabel),
       throughput_(
           new CurvePlot({.x = tr("step"), .y = tr("tokens/s"), .valueText = [](double value) { return countText(value); }})),
       body_(new QWidget),
@@ -153,6 +154,10 @@ QWidget* RunView::makeLoss() {
   auto* bar = new QHBoxLayout;
   bar->addStrut(kBarHeight);
   bar->addWidget(heading(tr("Loss")));
+  validation_->setObjectName(QStringLiteral("validationLoss"));
+  validation_->hide();
+  bar->addSpacing(8);
+  bar->addWidget(validation_);
   bar->addStretch();
   bar->addWidget(new QLabel(tr("Smoothing")));
   bar->addWidget(smoothing);
@@ -175,6 +180,7 @@ void RunView::begin(const QString& title) {
   isPredicted_ = false;
   started_ = 0;
   loss_->clear();
+  validation_->hide();
   throughput_->clear();
   throughput_->setReference({});
   log_->clear();
@@ -197,6 +203,12 @@ void RunView::take(const SessionUpdate& update) {
     throughput_->append(x, step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : std::nan(""));
     figures_->take(step);
     predict(step.tokens);
+  }
+  for (const EvaluatedStep& evaluated : update.evaluations) {
+    loss_->appendOther(static_cast<double>(evaluated.step), evaluated.loss);
+    validation_->setText(tr("<span style='color:%1'>◆</span> validation %2 at step %3")
+                             .arg(colours(palette()).optimizer.name(), QString::number(evaluated.loss, 'f', 4), exactText(evaluated.step)));
+    validation_->show();
   }
   log_->append(update.logs);
   showState();

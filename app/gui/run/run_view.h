@@ -56,6 +56,7 @@ class RunView final : public QWidget {
   OutcomeView* outcome_;
   KeyFigures* figures_;
   CurvePlot* loss_;
+  QLabel* validation_;  // what the second curve is; hidden while there is none
   CurvePlot* throughput_;
   QWidget* body_;
   RunLog* log_;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "core/search/eth/balance.h"
 #include "core/search/eth/eth_options.h"
@@ -19,6 +20,7 @@
 #include "core/search/eth/variance.h"
 #include "core/search/remedy.h"
 #include "core/search/session.h"
+#include "core/search/tp_groups.h"
 #include "core/search/uniform/uniform.h"
 
 namespace evenkeel {
@@ -52,6 +54,9 @@ class EthSearch {
         stages_(session.model(), limits_, recomputing, [&session] { return session.stopped(); }),
         bounds_(capacitiesOf(session.model(), stages_.types())),
         mostPipelines_(static_cast<int>(std::min<std::int64_t>(options.mostPipelines, problem_.training.globalBatch))) {
+    std::vector<int> asTheyStand(problem_.cluster.nodes.size());
+    std::iota(asTheyStand.begin(), asTheyStand.end(), 0);
+    fillingOrders_ = fillingOrders(problem_.cluster, std::move(asTheyStand));
     Composition all;
     for (const TypeFigures& type : stages_.types()) {
       all.push_back(type.count);
@@ -100,12 +105,10 @@ class EthSearch {
   /// Step 3 c for the best, then all under the reported number.
   void refine() {
     while (!best_.empty() && best_.back().time > kEstimateSlack * best_.front().time) best_.pop_back();
-    session_.consider(
-        best_.size(),
-        [&](std::size_t i) { return placed(session_.model(), stages_, limits_, best_[i].choices, best_[i].batches); },
-        "eth: balanced batches");
-    session_.consider(
-        2 * best_.size(), [&](std::size_t i) { return refined(best_[i / 2], i % 2 == 1); }, "eth: refined stages");
+    considerPlaced(best_, "eth: balanced batches");
+    std::vector<Balanced> refinedOnes(2 * best_.size());
+    session_.parallel(refinedOnes.size(), [&](std::size_t i) { refinedOnes[i] = refined(best_[i / 2], i % 2 == 1); });
+    considerPlaced(refinedOnes, "eth: refined stages");
   }
 
  private:
@@ -311,8 +314,20 @@ class EthSearch {
     return result;
   }
 
+  void considerPlaced(const std::vector<Balanced>& all, std::string_view finder) {
+    const std::size_t orders = fillingOrders_.size();
+    session_.consider(
+        orders * all.size(),
+        [&](std::size_t i) {
+          const Balanced& one = all[i / orders];
+          if (one.choices.empty()) return std::vector<Pipeline>{};
+          return placed(session_.model(), stages_, limits_, one.choices, one.batches, fillingOrders_[i % orders]);
+        },
+        finder);
+  }
+
   /// Step 3 c: the stages again, for the local batches that 3 b gave; then the batches again for these stages.
-  std::vector<Pipeline> refined(const Balanced& start, bool rebalance) {
+  Balanced refined(const Balanced& start, bool rebalance) {
     Balanced now = start;
     const int pipelines = static_cast<int>(now.choices.size());
     std::map<std::pair<Composition, std::int64_t>, std::optional<PipelineChoice>> found;
@@ -328,7 +343,7 @@ class EthSearch {
       now.batches = balanceBatches(choices, problem_.training.globalBatch).batches;
       if (std::ranges::find(now.batches, 0) != now.batches.end()) return {};
     }
-    return placed(session_.model(), stages_, limits_, now.choices, now.batches);
+    return now;
   }
 
   SearchSession& session_;
@@ -339,6 +354,7 @@ class EthSearch {
   ThroughputBounds bounds_;
   int mostPipelines_;
   double power_ = 0;
+  std::vector<std::vector<int>> fillingOrders_;
   std::vector<double> flops_;  // of one device, by type
   std::map<CacheKey, std::optional<PipelineChoice>> cache_;
   std::vector<Balanced> best_;  // fastest first

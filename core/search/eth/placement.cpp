@@ -38,7 +38,8 @@ struct Demand {
 }  // namespace
 
 std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const Limits& limits,
-                             std::span<const PipelineChoice> choices, std::span<const std::int64_t> batches) {
+                             std::span<const PipelineChoice> choices, std::span<const std::int64_t> batches,
+                             std::span<const int> rankOfNode) {
   assert(choices.size() == batches.size());
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;
@@ -56,7 +57,8 @@ std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const 
   std::ranges::stable_sort(demands, std::greater<>{}, &Demand::tp);
 
   FreeDevices free(
-      limits.devices, [&](DeviceId device) { return search.typeOf(device); }, [](int node) { return node; });
+      limits.devices, [&](DeviceId device) { return search.typeOf(device); },
+      [&](int node) { return rankOfNode[static_cast<std::size_t>(node)]; });
   for (const Demand& demand : demands) {
     const std::span devices(pipelines[demand.pipeline].stages[demand.stage].devices);
     if (!free.take(demand.type,

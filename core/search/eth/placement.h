@@ -9,9 +9,10 @@
 namespace evenkeel {
 
 /// Gives every stage of every pipeline its devices: the largest tp groups first (so that sizes that are powers of two never block
-/// each other), then in order of pipeline, stage and replica, each in the first node that has room. Empty: the nodes do not hold
-/// them. `batches` are the local batches, all above 0.
+/// each other), then in order of pipeline, stage and replica, each in the node of the lowest rank that has room. Empty: the nodes do
+/// not hold them. `batches` are the local batches, all above 0.
 [[nodiscard]] std::vector<Pipeline> placed(const CostModel& model, StageSearch& search, const Limits& limits,
-                                           std::span<const PipelineChoice> choices, std::span<const std::int64_t> batches);
+                                           std::span<const PipelineChoice> choices, std::span<const std::int64_t> batches,
+                                           std::span<const int> rankOfNode);
 
 }  // namespace evenkeel

@@ -59,6 +59,19 @@ std::vector<Pipeline> withSamplesMoved(std::vector<Pipeline> pipelines, std::siz
   return pipelines;
 }
 
+/// Of the pipelines like that one.
+std::vector<Pipeline> withMicroBatch(std::vector<Pipeline> pipelines, std::size_t like, int microBatch) {
+  const Pipeline before = pipelines[like];
+  if (microBatch < 1 || microBatch > before.localBatch || microBatch == before.microBatch) return {};
+  for (const Stage& stage : before.stages) {
+    if (!stage.shares.empty() || stage.dp > microBatch) return {};
+  }
+  for (Pipeline& pipeline : pipelines) {
+    if (alike(pipeline, before)) pipeline.microBatch = microBatch;
+  }
+  return pipelines;
+}
+
 std::vector<Move> movesOf(const std::vector<Pipeline>& now, const std::vector<Seconds>& times) {
   const Seconds longest = std::ranges::max(times);
   const auto slowest =
@@ -75,6 +88,10 @@ std::vector<Move> movesOf(const std::vector<Pipeline>& now, const std::vector<Se
         return changed;
       });
     }
+  }
+  const int microBatch = now[slowest].microBatch;
+  for (const int other : {microBatch - 1, microBatch + 1, microBatch / 2, 2 * microBatch}) {
+    moves.push_back([&now, slowest, other] { return withMicroBatch(now, slowest, other); });
   }
   if (fastest == slowest) return moves;
   for (const std::int64_t samples :

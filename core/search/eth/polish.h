@@ -6,7 +6,7 @@
 namespace evenkeel {
 
 /// Removes the bottleneck of the incumbent under the reported number itself, as long as it helps: a unit over a cut of the
-/// slowest pipelines (equal ones together), or samples from a slowest pipeline to another.
+/// slowest pipelines (equal ones together), another micro-batch of theirs, or samples from a slowest pipeline to another.
 void polish(SearchSession& session);
 
 /// Moves `count` units over the cut behind stage `cut` (towards the later stage if positive), recomputation along with them.

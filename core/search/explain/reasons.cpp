@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/cost/evaluate.h"
+#include "core/plan/problem.h"
 #include "core/search/eth/polish.h"
 #include "core/search/explain/idle_devices.h"
 #include "core/search/limits.h"
@@ -203,8 +204,8 @@ class Reasons {
               ? fmt::format("{} {} is idle", plan_.cluster.typeOf(devices.front()).name, plan_.cluster.nameOf(devices.front()))
               : fmt::format("{} {} of {} are idle", devices.size(), plan_.cluster.typeOf(devices.front()).name,
                             plan_.cluster.nodes[static_cast<std::size_t>(devices.front().node)].name);
-      if (!plan_.cluster.typeOf(devices.front()).has(plan_.training.precision)) {
-        reasons_.push_back({About::Idle, fmt::format("{}: without {}", who, name(plan_.training.precision)), {}, {}});
+      if (const auto obstacle = obstacleTo(plan_.model, plan_.training.precision, plan_.cluster.typeOf(devices.front()))) {
+        reasons_.push_back({About::Idle, fmt::format("{}: it {}", who, obstacle->what), {}, {}});
         continue;
       }
       auto used = bestUseOf(model_, plan_.pipelines, devices.front(), stop_);

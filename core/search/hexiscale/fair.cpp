@@ -228,12 +228,7 @@ class FairSearch {
     return pipeline;
   }
 
-  [[nodiscard]] static Recompute everythingIn(UnitRange units) {
-    Recompute recompute{units, {}};
-    for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp})
-      recompute.ops.insert(recompute.ops.end(), opsOf(kind).begin(), opsOf(kind).end());
-    return recompute;
-  }
+  [[nodiscard]] Recompute everythingIn(UnitRange units) const { return {units, opsOfLayer(model_.model())}; }
 
   SearchSession& session_;
   const CostModel& model_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/search/hexiscale/fair.h"
+#include "core/search/own_estimate.h"
 #include "core/search/remedy.h"
 
 namespace evenkeel {
@@ -11,10 +12,6 @@ namespace {
 
 /// Its partition weighs every pair of machines.
 constexpr std::size_t kMostNodes = 1024;
-/// Plans that are tried once the search was stopped: an answer is due within 50 ms.
-constexpr std::size_t kMostTriedLate = 4;
-constexpr std::string_view kFinder = "best by its own estimate";
-
 const std::vector<PlannerOptionInfo>& options() {
   static const std::vector<PlannerOptionInfo> known = {
       {"exact", "true|false", "of a recorded case (plan --hexiscale-case DIR): true as shipped, false with fault B1 mended"},
@@ -24,11 +21,7 @@ const std::vector<PlannerOptionInfo>& options() {
 }
 
 Result<hexiscale::FairOptions> parse(const PlannerOptions& given) {
-  if (const auto exact = given.find("exact"); exact != given.end() && exact->second != "false") {
-    if (exact->second != "true")
-      return invalidInput("--planner-option exact", fmt::format("is \"{}\"", exact->second), "expected true or false");
-    return invalidInput("--planner-option exact", "works on a recorded case only", "add --hexiscale-case DIR");
-  }
+  if (auto refused = refuseExact(given, "--hexiscale-case DIR"); !refused) return refused.error();
   hexiscale::FairOptions parsed;
   for (const auto& [name, target] : {std::pair{"pipelines", &parsed.pipelines}, {"micro-batch", &parsed.microBatch}}) {
     if (!given.contains(name)) continue;
@@ -49,14 +42,8 @@ Result<Plan> planHexiscale(const SearchTask& task, SearchObserver& observer, std
   session.phase("partitions");
   const std::vector<hexiscale::FairPlan> plans = hexiscale::searchFairly(session, *parsed);
   session.phase("pricing");
-  std::size_t taken = 0;
-  for (; taken < plans.size() && session.incumbent().empty(); ++taken) {
-    if (!session.stopped())
-      session.consider(
-          1, [&](std::size_t) { return plans[taken].pipelines; }, kFinder);
-    else if (taken < kMostTriedLate) session.considerLate(plans[taken].pipelines, kFinder);
-    else break;
-  }
+  const std::size_t taken = takeFirstValid(
+      session, plans.size(), [&](std::size_t i) -> const std::vector<Pipeline>& { return plans[i].pipelines; });
   if (!session.incumbent().empty()) session.note("estimate_ms", rounded(1e3 * plans[taken - 1].estimate));
   return withRemedy(session.finish("space exhausted"), task, stop);
 }

@@ -13,6 +13,8 @@
 #include "core/search/limits.h"
 #include "core/search/metis/balance.h"
 #include "core/search/metis/device_groups.h"
+#include "core/search/metis/layout.h"
+#include "core/search/metis/layout_bound.h"
 #include "core/search/stage_table.h"
 
 namespace evenkeel::metis {
@@ -26,8 +28,6 @@ constexpr std::size_t kMostKindsPermuted = 4;
 
 int ceilDivide(int a, int b) { return (a + b - 1) / b; }
 
-using Degrees = std::vector<std::pair<int, int>>;  // (dp, tp) by stage
-
 class FairSearch {
  public:
   FairSearch(SearchSession& session, const FairOptions& options, std::size_t most)
@@ -37,6 +37,7 @@ class FairSearch {
         most_(most),
         limits_(session.limits()),
         tables_(model_, {}),
+        bound_(model_, limits_, options_, tables_),
         layers_(model_.model().layers + 2) {
     for (const DeviceId device : limits_.devices) kinds_[model_.kindOf(device)].push_back(device);
     findMicroBatches();
@@ -59,27 +60,12 @@ class FairSearch {
     sortAndTrim();
     if (found_.empty() && closest_) found_.push_back(*closest_);
     std::vector<FairPlan> plans;
-    for (const Costed& one : found_) plans.push_back({planOf(one), {one.estimate}});
+    for (const Costed& one : found_)
+      plans.push_back({pipelinesOf(one, model_.model(), session_.problem().training.globalBatch), {one.estimate}});
     return plans;
   }
 
  private:
-  struct Stage {
-    std::vector<DeviceId> devices;
-    std::vector<std::pair<int, int>> kinds;  // (kind, devices of it)
-    [[nodiscard]] DeviceId first(int replica, int tp) const { return devices[static_cast<std::size_t>(replica * tp)]; }
-  };
-  using Stages = std::shared_ptr<const std::vector<Stage>>;
-  struct Costed {
-    double estimate = 0;
-    Stages split;
-    Degrees degrees;
-    int microBatch = 1;
-    std::vector<int> ends;                 // first layer of each stage, and the end
-    std::vector<std::vector<int>> shares;  // samples of each replica, by stage
-    [[nodiscard]] const std::vector<Stage>& stages() const { return *split; }
-  };
-
   /// Samples of a micro-batch: the divisors of the global batch, as in the original, and powers of two between them, so that a
   /// prime batch has more than two choices; the last micro-batch is then smaller (mends B15).
   void findMicroBatches() {
@@ -107,14 +93,14 @@ class FairSearch {
   void visitSplits(const std::vector<DeviceId>& ranks, int devices) {
     for (int stages = 1; stages <= std::min(devices, layers_); ++stages) {
       for (const DeviceGroups& groups : deviceGroups(devices, stages, options_.variance, options_.mostPermuted)) {
-        std::vector<Stage> split;
+        Layout split;
         auto next = ranks.begin();
         for (const int size : groups) {
           split.push_back({{next, next + size}, {}});
           countKinds(split.back());
           next += size;
         }
-        const Stages shared = std::make_shared<const std::vector<Stage>>(std::move(split));
+        const auto shared = std::make_shared<const Layout>(std::move(split));
         for (const int microBatch : microBatches_) {
           if (session_.stopped()) return;
           visit(shared, microBatch);
@@ -123,7 +109,7 @@ class FairSearch {
     }
   }
 
-  void countKinds(Stage& stage) const {
+  void countKinds(DeviceGroup& stage) const {
     for (const DeviceId device : stage.devices) {
       const int kind = model_.kindOf(device);
       if (stage.kinds.empty() || stage.kinds.back().first != kind) stage.kinds.emplace_back(kind, 0);
@@ -140,21 +126,16 @@ class FairSearch {
     for (double& weight : weights_) weight /= all;
   }
 
-  /// Layers [first, last), where 0 is the embedding and the last one the head, as units.
-  [[nodiscard]] UnitRange unitsOf(int first, int last) const {
-    const auto unit = [&](int layer) { return layer == 0 ? 0 : layer == layers_ ? model_.model().unitCount() : 2 * layer - 1; };
-    return {unit(first), unit(last)};
-  }
+  [[nodiscard]] UnitRange unitsOf(int first, int last) const { return metis::unitsOf(model_.model(), first, last); }
 
-  void visit(const Stages& split, int microBatch) {
-    const std::vector<Stage>& stages = *split;
-    if (leastEstimate(stages, microBatch) > worstKept_) return;
-    if (looksForClosest_ ? visitsLeft_-- <= 0 : !mayFitInTime(stages, microBatch)) {
+  void visit(const std::shared_ptr<const Layout>& split, int microBatch) {
+    const Layout& stages = *split;
+    if (looksForClosest_ ? visitsLeft_-- <= 0 : !bound_.mayBeWithin(stages, microBatch, worstKept_)) {
       ruledOut_ = true;
       return;
     }
     Degrees degrees;
-    for (const Stage& stage : stages) {
+    for (const DeviceGroup& stage : stages) {
       // More replicas than samples are never valid: the original halves its way down to here.
       const int size = static_cast<int>(stage.devices.size());
       const int dp = std::min(size, static_cast<int>(std::bit_floor(static_cast<unsigned>(microBatch))));
@@ -164,7 +145,7 @@ class FairSearch {
     do {
       if (std::ranges::any_of(degrees, [&](const auto& degree) { return degree.second > limits_.tps.back(); })) return;
       if (!isValid(stages, degrees, microBatch)) continue;
-      Costed one{.split = split, .degrees = degrees, .microBatch = microBatch, .ends = {}, .shares = {}};
+      Costed one{.layout = split, .degrees = degrees, .microBatch = microBatch, .ends = {}, .shares = {}};
       share(one);
       if (!isExecutable(one)) continue;
       const auto attempts = partition(one, headRoom);
@@ -179,80 +160,11 @@ class FairSearch {
     } while (advance(degrees, headRoom));
   }
 
-  /// No strategy of these stages is estimated faster: each device works at its best, the layers are spread to the last bit, and
-  /// the first micro-batch passes the whole model on the fastest stage.
-  [[nodiscard]] double leastEstimate(const std::vector<Stage>& stages, int microBatch) {
-    double all = 0, fastest = 0;
-    for (const Stage& stage : stages) {
-      double rate = 0;
-      for (const auto& [kind, count] : stage.kinds) rate += count * bestRates(kind, microBatch).model;
-      all += rate;
-      fastest = std::max(fastest, rate);
-    }
-    return (microBatchCount(microBatch) - 1) * microBatch / all + microBatch / fastest;
-  }
-
-  /// False: whatever the strategies, no whole layers fit into the stages so that memory holds and the estimate is among the best.
-  [[nodiscard]] bool mayFitInTime(const std::vector<Stage>& stages, int microBatch) {
-    if (stages.size() < 2) return true;
-    const double microBatches = microBatchCount(microBatch);
-    const double pace = microBatches > 1 ? worstKept_ / (microBatches - 1) : worstKept_;  // what the slowest stage may take
-    int held = 0;
-    for (std::size_t s = 0; s < stages.size() && held < model_.model().layers; ++s) {
-      double rate = 0;
-      for (const auto& [kind, count] : stages[s].kinds) rate += count * bestRates(kind, microBatch).layer;
-      const double inTime = pace * rate / microBatch * (1 + 1e-9);
-      if (inTime < 1) continue;  // this stage holds embedding or head alone
-      const int fitting =
-          mostLayers(stages[s], microBatch, inFlightMicroBatches(s, stages.size(), static_cast<std::int64_t>(microBatches)));
-      held += static_cast<int>(std::min<double>(fitting, inTime));
-    }
-    return held >= model_.model().layers;
-  }
-
-  /// Layers that the best of all strategies fits into a stage; into one of several kinds as if it were all of the roomiest.
-  [[nodiscard]] int mostLayers(const Stage& stage, int microBatch, int inFlight) {
-    int most = 0;
-    const int size = static_cast<int>(stage.devices.size());
-    for (const auto& [kind, count] : stage.kinds) {
-      const auto [entry, isNew] = mostLayers_.try_emplace({kind, size, microBatch, inFlight}, 0);
-      for (int dp = 1; isNew && dp <= std::min(size, microBatch); dp *= 2) {
-        if (std::ranges::find(limits_.tps, size / dp) == limits_.tps.end()) continue;
-        const StageTable& table = tables_.of(kind, size / dp, microBatch / dp);
-        while (entry->second < model_.model().layers) {
-          const LevelRange part{unitsOf(1, 2 + entry->second), 0};
-          if (!table.fits({&part, 1}, inFlight, dp, false)) break;
-          ++entry->second;
-        }
-      }
-      most = std::max(most, entry->second);
-    }
-    return most;
-  }
-
-  /// Samples that a device of the kind trains in a second, at most, in micro-batches of so many: of the whole model, of one
-  /// layer.
-  struct Rates {
-    double model = 0, layer = 0;
-  };
-  [[nodiscard]] const Rates& bestRates(int kind, int microBatch) {
-    const auto [entry, isNew] = bestRates_.try_emplace({kind, microBatch}, Rates{});
-    for (std::size_t t = 0; isNew && t < limits_.tps.size(); ++t) {
-      for (int samples = 1; samples <= std::min(microBatch, options_.mostSamples); ++samples) {
-        const StageTable& table = tables_.of(kind, limits_.tps[t], samples);
-        const double each = static_cast<double>(samples) / limits_.tps[t];
-        entry->second.model = std::max(entry->second.model, each / table.time({unitsOf(0, layers_), 0}).value);
-        entry->second.layer = std::max(entry->second.layer, each / table.layerTime().value);
-      }
-    }
-    return entry->second;
-  }
-
   [[nodiscard]] double microBatchCount(int microBatch) const {
     return static_cast<double>((session_.problem().training.globalBatch + microBatch - 1) / microBatch);
   }
 
-  [[nodiscard]] bool isValid(const std::vector<Stage>& stages, const Degrees& degrees, int microBatch) const {
+  [[nodiscard]] bool isValid(const Layout& stages, const Degrees& degrees, int microBatch) const {
     for (std::size_t s = 0; s < stages.size(); ++s) {
       const auto [dp, tp] = degrees[s];
       if (dp > microBatch || ceilDivide(microBatch, dp) > options_.mostSamples) return false;
@@ -268,13 +180,9 @@ class FairSearch {
     return true;
   }
 
-  /// Every stage has the same replicas, so that they are pipelines of their own.
-  [[nodiscard]] static bool isApart(const Costed& one) {
-    return std::ranges::all_of(one.shares, [&](const std::vector<int>& shares) { return shares == one.shares.front(); });
-  }
   /// What runs here may have no replicas inside a stage.
   [[nodiscard]] bool isExecutable(const Costed& one) const {
-    return isApart(one) || std::ranges::all_of(one.degrees, [&](const auto& degree) { return degree.first <= limits_.mostDp; });
+    return one.isApart() || std::ranges::all_of(one.degrees, [&](const auto& degree) { return degree.first <= limits_.mostDp; });
   }
 
   /// Halves the dp of the stage with least head room that has any; without head rooms of the one with most dp.
@@ -430,57 +338,17 @@ class FairSearch {
     worstKept_ = found_.back().estimate;
   }
 
-  /// As a plan of ours: one pipeline, or, where every stage has the same dp with the same shares, one for each replica.
-  [[nodiscard]] std::vector<Pipeline> planOf(const Costed& one) const {
-    const std::int64_t batch = session_.problem().training.globalBatch;
-    const int dp = one.degrees.front().first;
-    if (!isApart(one)) return {pipelineOf(one, batch, one.microBatch, 0, 0)};
-    std::vector<Pipeline> pipelines;
-    const std::int64_t whole = batch / one.microBatch;
-    const int left = static_cast<int>(batch % one.microBatch);
-    for (int r = 0, given = 0; r < dp; ++r) {
-      const int samples = one.shares[0][static_cast<std::size_t>(r)];
-      const int last = std::min(samples, left - given);  // of the smaller last micro-batch
-      given += last;
-      if (samples * whole + last == 0) continue;  // it has nothing to train: idle
-      pipelines.push_back(pipelineOf(one, samples * whole + last, whole > 0 ? samples : last, r, 1));
-    }
-    return pipelines;
-  }
-
-  /// `replicas`: 1 to take replica `first` alone, 0 for all.
-  [[nodiscard]] Pipeline pipelineOf(const Costed& one, std::int64_t localBatch, int microBatch, int first, int replicas) const {
-    Pipeline pipeline{.localBatch = localBatch,
-                      .microBatch = static_cast<int>(std::min<std::int64_t>(microBatch, localBatch)),
-                      .stages = {},
-                      .predictedTime = {},
-                      .extra = {}};
-    for (std::size_t s = 0; s < one.stages().size(); ++s) {
-      const auto [dp, tp] = one.degrees[s];
-      evenkeel::Stage stage;
-      stage.tp = tp;
-      stage.dp = replicas == 1 ? 1 : dp;
-      stage.units = unitsOf(one.ends[s], one.ends[s + 1]);
-      const auto begin = one.stages()[s].devices.begin() + first * tp;
-      stage.devices.assign(begin, begin + stage.dp * tp);
-      if (stage.dp > 1) stage.shares = one.shares[s];
-      pipeline.stages.push_back(std::move(stage));
-    }
-    return pipeline;
-  }
-
   SearchSession& session_;
   const CostModel& model_;
   FairOptions options_;
   std::size_t most_;
   Limits limits_;
   mutable StageTables tables_;
+  LayoutBound bound_;
   int layers_;
   std::map<int, std::vector<DeviceId>> kinds_;  // devices of each kind
   std::vector<int> microBatches_;
-  std::vector<double> weights_;                               // of layers, for the order at hand
-  std::map<std::pair<int, int>, Rates> bestRates_;            // by kind and micro-batch
-  std::map<std::tuple<int, int, int, int>, int> mostLayers_;  // by kind, devices, micro-batch, micro-batches in flight
+  std::vector<double> weights_;   // of layers, for the order at hand
   bool ruledOut_ = false;         // some layout was left out because no strategy of it fits or is fast enough
   bool looksForClosest_ = false;  // nothing fits: what lacks least is to be named
   int visitsLeft_ = kMostVisitsForClosest;

@@ -5,6 +5,7 @@
 
 #include "core/base/words.h"
 #include "core/search/metis/fair.h"
+#include "core/search/own_estimate.h"
 #include "core/search/remedy.h"
 
 namespace evenkeel {
@@ -12,9 +13,6 @@ namespace {
 
 /// The plan is the first of these that is valid; the estimator's best ones are rarely wrong about memory.
 constexpr std::size_t kMostTried = 32;
-/// Of those, once the search was stopped: an answer is due within 50 ms.
-constexpr std::size_t kMostTriedLate = 4;
-constexpr std::string_view kFinder = "best by its own estimate";
 /// What a device has where memory is ignored.
 constexpr Bytes kBoundless{std::int64_t{1} << 50U};
 
@@ -31,11 +29,7 @@ const std::vector<PlannerOptionInfo>& options() {
 
 Result<metis::FairOptions> parse(const PlannerOptions& given) {
   metis::FairOptions parsed;
-  if (const auto exact = given.find("exact"); exact != given.end() && exact->second != "false") {
-    if (exact->second != "true")
-      return invalidInput("--planner-option exact", fmt::format("is \"{}\"", exact->second), "expected true or false");
-    return invalidInput("--planner-option exact", "works on a recorded case only", "add --metis-case DIR --profile DIR");
-  }
+  if (auto refused = refuseExact(given, "--metis-case DIR --profile DIR"); !refused) return refused.error();
   if (const auto variance = given.find("variance"); variance != given.end()) {
     const auto value = parseNumber<double>(variance->second);
     if (!value || !(*value > 0))
@@ -65,14 +59,8 @@ Result<Plan> planMetis(const SearchTask& given, SearchObserver& observer, std::s
   session.phase("device groups");
   const std::vector<metis::FairPlan> plans = metis::searchFairly(session, *parsed, kMostTried);
   session.phase("pricing");
-  std::size_t taken = 0;
-  for (; taken < plans.size() && session.incumbent().empty(); ++taken) {
-    if (!session.stopped())
-      session.consider(
-          1, [&](std::size_t) { return plans[taken].pipelines; }, kFinder);
-    else if (taken < kMostTriedLate) session.considerLate(plans[taken].pipelines, kFinder);
-    else break;
-  }
+  const std::size_t taken = takeFirstValid(
+      session, plans.size(), [&](std::size_t i) -> const std::vector<Pipeline>& { return plans[i].pipelines; });
   auto plan = session.finish("space exhausted");
   if (plan) plan->search["estimate_ms"] = rounded(milliseconds(plans[taken - 1].estimate));
   return withRemedy(std::move(plan), task, stop);

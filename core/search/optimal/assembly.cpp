@@ -68,7 +68,8 @@ std::vector<Load> balanced(std::span<const Column> columns, const Packed& packed
 }
 
 std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                             std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours) {
+                             std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours,
+                             std::span<const int> rankOfNode) {
   std::vector<Pipeline> pipelines;
   std::vector<Demand> demands;
   for (std::size_t p = 0; p < loads.size(); ++p) {
@@ -96,17 +97,9 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
   }
   std::ranges::stable_sort(demands, std::greater<>{}, &Demand::tp);
 
-  // Nodes with the fastest way out first: what stays idle is behind the slowest.
-  std::vector<int> nodes(model.cluster().nodes.size()), rankOf(nodes.size());
-  std::iota(nodes.begin(), nodes.end(), 0);
-  std::ranges::stable_sort(nodes, std::greater<>{}, [&](int node) {
-    const Node& n = model.cluster().nodes[static_cast<std::size_t>(node)];
-    return n.nic.bandwidth.value / (n.nicPerDevice ? 1.0 : static_cast<double>(n.devices.size()));
-  });
-  for (std::size_t i = 0; i < nodes.size(); ++i) rankOf[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
   FreeDevices free(
       limits.devices, [&](DeviceId device) { return model.kindOf(device); },
-      [&](int node) { return rankOf[static_cast<std::size_t>(node)]; });
+      [&](int node) { return rankOfNode[static_cast<std::size_t>(node)]; });
   for (const Demand& demand : demands) {
     const std::span devices(pipelines[demand.pipeline].stages[demand.stage].devices);
     if (!free.take(demand.kind,
@@ -114,6 +107,17 @@ std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options
       return {};
   }
   return pipelines;
+}
+
+std::vector<int> ranksByWayOut(const Cluster& cluster) {
+  std::vector<int> nodes(cluster.nodes.size()), ranks(nodes.size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::ranges::stable_sort(nodes, std::greater<>{}, [&](int node) {
+    const Node& n = cluster.nodes[static_cast<std::size_t>(node)];
+    return n.nic.bandwidth.value / (n.nicPerDevice ? 1.0 : static_cast<double>(n.devices.size()));
+  });
+  for (std::size_t i = 0; i < nodes.size(); ++i) ranks[static_cast<std::size_t>(nodes[i])] = static_cast<int>(i);
+  return ranks;
 }
 
 PathTime simulatedTime(const CostModel& model, const Pipeline& pipeline) {

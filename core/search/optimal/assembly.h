@@ -23,9 +23,12 @@ struct Load {
 /// What shares a node where it can: stages of one pipeline (cheap sends) or the same stage of all pipelines (cheap sync).
 enum class Neighbours { Stages, Replicas };
 /// Gives every stage its devices: the largest tp groups first (so that sizes that are powers of two never block each other), then
-/// in order of what shall be neighbours, each in the first node that has room. Empty: the nodes do not hold them.
+/// in order of what shall be neighbours, each in the node of the lowest rank that has room. Empty: the nodes do not hold them.
 [[nodiscard]] std::vector<Pipeline> placed(const CostModel& model, const StageOptions& options, const Limits& limits,
-                                           std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours);
+                                           std::span<const Column> columns, std::span<const Load> loads, Neighbours neighbours,
+                                           std::span<const int> rankOfNode);
+/// Ranks of nodes: those with the fastest way out first, so that what stays idle is behind the slowest.
+[[nodiscard]] std::vector<int> ranksByWayOut(const Cluster& cluster);
 
 /// Fill and pace of a placed pipeline as it is simulated with about so many micro-batches.
 [[nodiscard]] PathTime simulatedTime(const CostModel& model, const Pipeline& pipeline);

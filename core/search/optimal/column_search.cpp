@@ -145,9 +145,21 @@ bool ColumnSearch::startFrom(const Plan& last) {
 
 void ColumnSearch::improve(Aim aim, int mostRounds) { static_cast<void>(improveOnce(aim, mostRounds)); }
 
+void ColumnSearch::improveForIncumbent(int mostRounds) {
+  const int pipelines = static_cast<int>(session_.incumbent().size());
+  if (!space_.isSharded() || pipelines <= holders_) return;
+  const int before = std::exchange(holders_, pipelines);
+  const std::vector<double> pricesBefore = prices_;
+  const double closedForm = maker_.closedForm();
+  improve(Aim::ClosedForm, mostRounds);
+  if (maker_.closedForm() < closedForm) return;
+  holders_ = before;
+  prices_ = pricesBefore;
+}
+
 std::size_t ColumnSearch::improveOnce(Aim aim, int mostRounds) {
   PriceSearch search(space_.options(holders_), space_.resources(), Measure::ClosedForm, space_.batch(), space_.deviceCount(),
-                     ratesOf(aim));
+                     ratesOf(aim), Synced::FirstStage);
   Pool pool;
   const std::size_t pipelines = findPrices(search, pool, mostRounds);
   if (mostRounds > 1) fitFew(search, pool, aim);
@@ -219,7 +231,7 @@ void ColumnSearch::fitFew(PriceSearch& search, Pool& pool, Aim aim) {
     // So many pipelines shard their state further.
     const int before = std::exchange(holders_, std::max(holders_, parts));
     PriceSearch further(space_.options(holders_), space_.resources(), Measure::ClosedForm, batch, space_.deviceCount(),
-                        ratesOf(aim));
+                        ratesOf(aim), Synced::FirstStage);
     for (const int microBatch : microBatches) {
       if (microBatch > samples) continue;
       search.fit(room, samples, microBatch, space_.limits().mostDp, stopped, onPath);

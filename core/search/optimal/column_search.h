@@ -31,6 +31,9 @@ class ColumnSearch {
   [[nodiscard]] bool startFrom(const Plan& last);
   /// Rounds of a search under prices, each with a tighter tolerance, and of new prices.
   void improve(Aim aim, int mostRounds);
+  /// Closed form, as if state were sharded over exactly as many pipelines as the best plan has, if that is more than was assumed:
+  /// kept where it leads to something better.
+  void improveForIncumbent(int mostRounds);
   /// All resources together cost 1.
   [[nodiscard]] const std::vector<double>& prices() const { return prices_; }
 

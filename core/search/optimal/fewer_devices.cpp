@@ -13,6 +13,8 @@ namespace {
 /// Lists for a small cluster, and for one whose search takes longer.
 constexpr std::size_t kMostLists = 24, kMostListsOfMany = 4;
 constexpr std::size_t kManyDevices = 24;
+/// Up to so many each single device is worth a look.
+constexpr std::size_t kVeryFewDevices = 10;
 
 /// What makes nodes alike; those with drawn connections are each their own.
 struct NodeLook {
@@ -59,6 +61,7 @@ std::vector<std::vector<DeviceId>> worthLeavingIdle(const Cluster& cluster, cons
     add([&, t = type](DeviceId device) { return cluster.typeIndexOf(device) != t; });
   }
   for (const auto& [look, devices] : byLook) {
+    if (limits.devices.size() <= kVeryFewDevices) add([last = devices.back()](DeviceId device) { return device == last; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) == l; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) != l; });
     add([&, &l = look](DeviceId device) { return looks.at(device.node) <= l; });

@@ -24,13 +24,15 @@ namespace optimal {
 namespace {
 
 /// Rounds of prices for the closed form, and with sync.
-constexpr int kClosedFormRounds = 4, kReportedRounds = 3;
+constexpr int kClosedFormRounds = 5, kReportedRounds = 3;
 constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
 constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
 /// Metis tries each order of many groups: it is asked on so few devices only.
 constexpr int kDevicesForMetis = 16;
+/// Plans within this factor of the best are improved too.
+constexpr double kWorthImproving = 1.1;
 /// eth is asked again for each list of idle devices on so few devices only: a search of seconds would become one of a quarter minute.
 constexpr int kDevicesForEthAgain = 24;
 
@@ -68,6 +70,7 @@ class OptimalSearch {
     if (session_.stopped()) return kExhausted;
     session_.phase("prices");
     columns_.improve(Aim::ClosedForm, kClosedFormRounds);
+    columns_.improveForIncumbent(kClosedFormRounds);
     proveClosedForm();
     session_.phase("bound");
     prove();
@@ -91,6 +94,7 @@ class OptimalSearch {
     if (isFew) {
       tryOtherDevices(session_, space_.limits());
       polish(session_);
+      improveOthers();
     }
     return isGapReached() ? kGapReached : kExhausted;
   }
@@ -145,7 +149,23 @@ class OptimalSearch {
     if (!plan || session_.stopped()) return;
     session_.consider(
         1, [&](std::size_t) { return plan->pipelines; }, "optimal: plan of " + planner.name);
+    if (plan->predicted->iteration <= kWorthImproving * session_.incumbentTime()) others_.push_back(plan->pipelines);
     maker_.noteClosedForm(plan->pipelines);
+  }
+
+  /// What is nearly as good may become better than the best: moves of single units and devices lead elsewhere from there.
+  void improveOthers() {
+    for (const std::vector<Pipeline>& start : others_) {
+      if (session_.stopped()) return;
+      session_.improveApart(
+          start,
+          [&] {
+            polish(session_);
+            tryOtherDevices(session_, space_.limits());
+            polish(session_);
+          },
+          "optimal: another plan improved");
+    }
   }
 
   /// The same search without some devices, where the others could win by their work: what a slow link costs, the search over all
@@ -179,6 +199,7 @@ class OptimalSearch {
   PlanSpace space_;
   PlanMaker maker_;
   ColumnSearch columns_;
+  std::vector<std::vector<Pipeline>> others_;  // other planners' plans that are worth improving
   double closedFormBound_ = 0;
 };
 

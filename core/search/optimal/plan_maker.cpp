@@ -5,6 +5,7 @@
 
 #include "core/cost/stage_time.h"
 #include "core/search/optimal/assembly.h"
+#include "core/search/tp_groups.h"
 
 namespace evenkeel::optimal {
 namespace {
@@ -15,6 +16,11 @@ constexpr std::size_t kMostEqual = 6, kMostEqualOfFew = 24;
 constexpr int kFewDevices = 64;
 
 }  // namespace
+
+PlanMaker::PlanMaker(SearchSession& session, PlanSpace& space)
+    : session_(session),
+      space_(space),
+      fillingOrders_(fillingOrders(space.model().cluster(), ranksByWayOut(space.model().cluster()))) {}
 
 std::size_t PlanMaker::plansFrom(std::span<const Column> columns, int holders, double least) {
   std::optional<Packed> packed;
@@ -82,13 +88,16 @@ void PlanMaker::addPlans(std::span<const Column> columns, const Packed& packed, 
   for (const auto& [column, copies] : packed.copies) times.push_back({columns[column].fill, columns[column].pace});
   const std::vector<Load> loads = balanced(columns, packed, times, space_.batch());
   if (loads.empty()) return;
-  const auto placedAs = [&](const std::vector<Load>& as, Neighbours neighbours) {
-    return placed(space_.model(), space_.options(static_cast<int>(as.size())), space_.limits(), columns, as, neighbours);
+  const auto place = [&](const std::vector<Load>& as, Neighbours neighbours) {
+    const std::size_t first = candidates.size();
+    for (const std::vector<int>& ranks : fillingOrders_)
+      candidates.push_back(
+          placed(space_.model(), space_.options(static_cast<int>(as.size())), space_.limits(), columns, as, neighbours, ranks));
+    return first;
   };
   for (const Neighbours neighbours : {Neighbours::Stages, Neighbours::Replicas}) {
     if (neighbours == Neighbours::Replicas && loads.size() == 1) continue;
-    candidates.push_back(placedAs(loads, neighbours));
-    const std::vector<Pipeline>& pipelines = candidates.back();
+    const std::vector<Pipeline> pipelines = candidates[place(loads, neighbours)];
     if (pipelines.empty()) continue;
     noteClosedForm(pipelines);
     // Once more, balanced by what the simulation says of them.
@@ -101,7 +110,7 @@ void PlanMaker::addPlans(std::span<const Column> columns, const Packed& packed, 
       }
     }
     const std::vector<Load> again = balanced(columns, packed, simulated, space_.batch());
-    if (!again.empty() && packed.copies.size() > 1) candidates.push_back(placedAs(again, neighbours));
+    if (!again.empty() && packed.copies.size() > 1) place(again, neighbours);
   }
 }
 

@@ -14,7 +14,7 @@ namespace evenkeel::optimal {
 /// Makes plans of columns and hands them to the session; remembers the best closed form among all that are valid.
 class PlanMaker {
  public:
-  PlanMaker(SearchSession& session, PlanSpace& space) : session_(session), space_(space) {}
+  PlanMaker(SearchSession& session, PlanSpace& space);
 
   /// Packs whole columns within as little more than `least` (what fractions of them take) as it can, and equal copies of the best
   /// columns. `holders`: what the columns were made for. How many pipelines the packing has; 0: none found.
@@ -32,6 +32,7 @@ class PlanMaker {
 
   SearchSession& session_;
   PlanSpace& space_;
+  std::vector<std::vector<int>> fillingOrders_;
   double closedForm_ = std::numeric_limits<double>::infinity();
 };
 

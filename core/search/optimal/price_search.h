@@ -30,6 +30,10 @@ enum class Measure {
   Schedule,
 };
 
+/// Which stages' gradient sync counts: of a bound's pipelines any, of those that are planned the first one's, since the others sync
+/// while it still works.
+enum class Synced { AnyStage, FirstStage };
+
 /// fill + (M - 1) pace, by a measure.
 struct PathTime {
   double fill = 0, pace = 0;  // infinite: does not fit
@@ -58,7 +62,7 @@ class PriceSearch {
   /// syncRates[kind]: seconds of sync for each parameter that a device stores; empty: sync is left out.
   /// Refers to its arguments, which must outlive it.
   PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch,
-              int mostStages, std::vector<double> syncRates);
+              int mostStages, std::vector<double> syncRates, Synced synced = Synced::AnyStage);
 
   struct Result {
     double bound = 0;    // no pipeline that does what is asked is faster
@@ -87,7 +91,7 @@ class PriceSearch {
 
   [[nodiscard]] Measure measure() const { return measure_; }
   void setSyncRates(std::vector<double> rates);
-  /// Of the path's largest stage.
+  /// Of the path's largest stage that counts.
   [[nodiscard]] double syncOf(const Path& path) const;
 
  private:
@@ -132,6 +136,7 @@ class PriceSearch {
   // By option, of 1, 2, ... units; [0], [1] as Times::inner, [2] first, [3] last.
   std::vector<std::array<std::vector<double>, 4>> forwards_, syncs_;
   std::vector<double> syncRates_;
+  Synced synced_;
   std::vector<double> leastTimes_;  // by option, of any stage
 
   Ask ask_;

@@ -31,13 +31,14 @@ void relaxMixed(double* out, const double* in, const double* less, std::size_t c
 }  // namespace
 
 PriceSearch::PriceSearch(const StageOptions& options, std::span<const Resource> resources, Measure measure, std::int64_t batch,
-                         int mostStages, std::vector<double> syncRates)
+                         int mostStages, std::vector<double> syncRates, Synced synced)
     : options_(options),
       resources_(resources),
       measure_(measure),
       batch_(static_cast<double>(batch)),
       unitCount_(options.unitCount()),
-      mostStages_(std::min(mostStages, options.unitCount())) {
+      mostStages_(std::min(mostStages, options.unitCount())),
+      synced_(synced) {
   if (measure == Measure::Schedule) {
     for (std::size_t o = 0; o < options.options().size(); ++o) {
       auto& of = forwards_.emplace_back();
@@ -89,7 +90,7 @@ void PriceSearch::setSyncRates(std::vector<double> rates) {
 double PriceSearch::syncOf(const Path& path) const {
   double longest = 0;
   for (const PathStage& stage : path) {
-    if (syncRates_.empty()) break;
+    if (syncRates_.empty() || (synced_ == Synced::FirstStage && stage.units.first > 0)) break;
     const StageOption& option = options_.options()[stage.option];
     longest = std::max(longest, syncRates_[static_cast<std::size_t>(option.kind)] *
                                     static_cast<double>(options_.parameters(stage.option, stage.units)));
@@ -119,7 +120,8 @@ bool PriceSearch::isWithin(std::size_t option, std::size_t part, const std::vect
                            const Node& node, double ahead) const {
   const double pace =
       ahead < 0 ? times[count - 1] + options_.send(option) : times[count - 1] - ahead * forwards_[option][part][count - 1];
-  return pace <= node.mostPace && (syncs_.empty() || syncs_[option][part][count - 1] <= node.mostSync);
+  const bool counts = !syncs_.empty() && (synced_ == Synced::AnyStage || part == kFirst);
+  return pace <= node.mostPace && (!counts || syncs_[option][part][count - 1] <= node.mostSync);
 }
 
 /// The cheapest option for each number of units of a stage.
@@ -196,12 +198,13 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   auto& last = value_.front();
   for (auto& part : last) std::ranges::fill(part, kNever);
   const auto& times = options_.times(1);
+  const bool isLastSynced = !syncs_.empty() && synced_ == Synced::AnyStage;
   for (std::size_t o = 0; o < times.size(); ++o) {
     if (prices_[o] == kNever) continue;
     const double added = perShare * prices_[o];
     const std::vector<double>& of = times[o].last;
     for (std::size_t i = 0; i < of.size() && of[i] <= node.mostPace; ++i) {
-      if (!syncs_.empty() && syncs_[o][kLast][i] > node.mostSync) break;
+      if (isLastSynced && syncs_[o][kLast][i] > node.mostSync) break;
       const std::size_t unit = static_cast<std::size_t>(unitCount_) - (i + 1);
       double& value = last[unit % 2][unit / 2];
       value = std::min(value, of[i] + added);
@@ -287,11 +290,12 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
   }
   const auto& times = options_.times(1);
   const auto count = static_cast<std::size_t>(unitCount_ - unit);
+  const bool isLastSynced = !syncs_.empty() && synced_ == Synced::AnyStage;
   PathStage stage{0, {unit, unitCount_}};
   double best = kNever;
   for (std::size_t o = 0; o < times.size(); ++o) {
     if (prices_[o] == kNever || times[o].last.size() < count || times[o].last[count - 1] > node.mostPace) continue;
-    if (!syncs_.empty() && syncs_[o][kLast][count - 1] > node.mostSync) continue;
+    if (isLastSynced && syncs_[o][kLast][count - 1] > node.mostSync) continue;
     const double cost = times[o].last[count - 1] + perShare * prices_[o];
     if (cost < best) {
       best = cost;

@@ -35,9 +35,7 @@ std::vector<Recompute> recomputeOf(Recomputing recomputing, UnitRange units, con
   if (recomputing == Recomputing::None || blocks.size() < 1) return {};
   Recompute recompute{blocks, {Op::Score, Op::Softmax, Op::AttentionDropout, Op::Context}};
   if (recomputing == Recomputing::Full) {
-    recompute.ops.clear();
-    for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp})
-      recompute.ops.insert(recompute.ops.end(), opsOf(kind).begin(), opsOf(kind).end());
+    recompute.ops = opsOfLayer(model);
   }
   return {recompute};
 }

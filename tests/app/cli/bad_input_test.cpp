@@ -131,22 +131,30 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
   const std::string text = folder.file("text.txt", std::string(4096, 'a'));
   const std::string badRun = folder.file("run.json", R"({"format": "evenkeel.run/1", "steps": -1})");
   std::filesystem::create_directories(folder.path() / "nothing");
-  expectRefusals(cli, {
-    {{"launch", plan, "--local", "--steps", "1"}, 2, "--data"},
-    {{"launch", plan, "--local", "--data", text}, 2, "--steps"},
-    {{"launch", plan, "--local", "--data", "missing.txt", "--steps", "1"}, 2, "missing.txt"},
-    {{"launch", plan, "--local", "--data", empty, "--steps", "1"}, 2, "empty"},
-    {{"launch", plan, "--local", "--data", (folder.path() / "nothing").string(), "--steps", "1"}, 2, "nothing"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "0"}, 2, "/steps"},
-    {{"launch", plan, "--local", "--data", text, "--run", badRun}, 2, "run.json /steps: is -1"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--rehearse"}, 2, "not there yet"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "resume"}, 2, "add --checkpoint-every"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--checkpoint-every", "-1"}, 2, "/checkpoint/every"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "replan"}, 2, "add --checkpoint-every"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "9", "--on-failure", "resume", "--checkpoint-every", "3", "--detach"}, 2, "leave out --detach"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "panic"}, 2, "expected stop, resume or replan"},
-    {{"launch", plan, "--local", "--data", text, "--steps", "1", "--learning-rate", "-1"}, 2, "/learning_rate/peak"},
-  });
+  expectRefusals(
+      cli,
+      {
+          {{"launch", plan, "--local", "--steps", "1"}, 2, "--data"},
+          {{"launch", plan, "--local", "--data", text}, 2, "--steps"},
+          {{"launch", plan, "--local", "--data", "missing.txt", "--steps", "1"}, 2, "missing.txt"},
+          {{"launch", plan, "--local", "--data", empty, "--steps", "1"}, 2, "empty"},
+          {{"launch", plan, "--local", "--data", (folder.path() / "nothing").string(), "--steps", "1"}, 2, "nothing"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "0"}, 2, "/steps"},
+          {{"launch", plan, "--local", "--data", text, "--run", badRun}, 2, "run.json /steps: is -1"},
+          {{"launch", plan, "--data", text, "--steps", "1", "--rehearse"}, 2, "add --local"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--time-scale", "2"}, 2, "add --rehearse"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "resume"}, 2, "add --checkpoint-every"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--checkpoint-every", "-1"}, 2, "/checkpoint/every"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "replan"}, 2, "add --checkpoint-every"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "9", "--on-failure", "resume", "--checkpoint-every", "3",
+            "--detach"},
+           2,
+           "leave out --detach"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--on-failure", "panic"},
+           2,
+           "expected stop, resume or replan"},
+          {{"launch", plan, "--local", "--data", text, "--steps", "1", "--learning-rate", "-1"}, 2, "/learning_rate/peak"},
+      });
 }
 
 // alpa #882: "no solution" assertion (field-faults).

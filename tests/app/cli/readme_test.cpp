@@ -27,6 +27,9 @@ TEST(Readme, EveryCommandWorksAsItStands) {
   const auto commands = consoleCommands(*readFile(std::filesystem::path(EVENKEEL_SOURCE_DIR) / "README.md"));
   ASSERT_GE(commands.size(), 12U);
   const Cli cli;
+  // What newcomers find beside them in the folder of the sources.
+  std::filesystem::create_directory_symlink(std::filesystem::path(EVENKEEL_SOURCE_DIR) / "resources",
+                                            cli.folder().path() / "resources");
   for (const std::string& command : commands) {
     std::istringstream words(command);
     std::string word;

@@ -23,7 +23,16 @@ std::vector<Json> goodPlans() {
   gpu.pipelines[0].stages[1].dp = 2;
   gpu.pipelines[0].stages[1].recompute = {{{7, 12}, {Op::Qkv, Op::Softmax, Op::Activation}}};
   gpu.cluster.switches = {{"s", {"a100-80-sxm-0", "a100-80-sxm-1"}, fromGbs(3), {}, {}}};
-  return {toJson(cpu), toJson(gpu)};
+  Plan table = planOf(*parseClusterShorthand("1x2:T4"), *modelFromArgument("tiny-gpt"), {{8, 2, {"t4-0/0", "t4-0/1"}, {0, 9, 18}}});
+  OpaqueLayer layer{.name = "block", .parameters = 1000, .saved = {4096}, .transient = {64}, .forward = {1e9}};
+  table.model.heads = table.model.kvHeads = 1;
+  table.model.headDim = table.model.ffn = table.model.vocab = table.model.vocabMultiple = 1;
+  table.model.tiedEmbeddings = false;
+  layer.times["T4"] = {Seconds{0.001}, Seconds{0.002}};
+  table.model.opaque = OpaqueLayers{layer, layer, layer};
+  table.pipelines[0].stages[0].recompute = {{{1, 9}, {Op::Qkv}}};
+  gpu.cluster.switches[0].total = fromGbs(4);
+  return {toJson(cpu), toJson(gpu), toJson(table)};
 }
 
 TEST(BrokenPlanFiles, NeverCrashTheReaderOrTheCostModel) {

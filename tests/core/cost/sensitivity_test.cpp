@@ -21,6 +21,7 @@ class RandomCase {
     plan_.training.zeroStage = static_cast<int>(below(3));
     plan_.training.gradientSync = static_cast<GradientSync>(below(3));
     drawPlan();
+    drawSwitch();
   }
   [[nodiscard]] const Plan& plan() const { return plan_; }
 
@@ -44,6 +45,14 @@ class RandomCase {
                {fromGbs(1.0 + static_cast<double>(below(20))), fromMicroseconds(static_cast<double>(below(40))), {}}});
       }
     }
+  }
+
+  /// One switch over all nodes, in every third case.
+  void drawSwitch() {
+    if (below(3) != 0) return;
+    Switch all{.name = "switch", .members = {}, .bandwidth = fromGbs(10), .total = fromGbs(3.0 + static_cast<double>(below(30))), .latency = {}};
+    for (const Node& node : plan_.cluster.nodes) all.members.push_back(node.name);
+    plan_.cluster.switches.push_back(std::move(all));
   }
 
   /// Each node's devices as one or two tp groups, shuffled and dealt into pipelines.
@@ -129,6 +138,11 @@ TEST(Sensitivity, NoFigureThatGrowsMakesAPlanSlower) {
       better = plan;
       better.cluster.nodes[n].nic.bandwidth = 1.7 * better.cluster.nodes[n].nic.bandwidth;
       expectNoWorse(plan, better, times, name + ", NIC of node " + std::to_string(n));
+    }
+    for (std::size_t s = 0; s < plan.cluster.switches.size(); ++s) {
+      Plan better = plan;
+      better.cluster.switches[s].total = 1.7 * better.cluster.switches[s].total;
+      expectNoWorse(plan, better, times, name + ", total of the switch");
     }
     for (std::size_t l = 0; l < plan.cluster.links.size(); ++l) {
       Plan better = plan;

@@ -55,6 +55,22 @@ TEST(StageTime, MovesWithEveryBandwidthAndLatencyThatIsDrawnOnTheWay) {
   EXPECT_EQ(timesOf(inside).full[0].forward, before.forward);
 }
 
+TEST(StageTime, FlowsShareWhatASwitchLetsThroughInTotal) {
+  Plan plan = planOf(*parseClusterShorthand("2x4:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
+                     {{8, 4, {"a100-80-sxm-0/0", "a100-80-sxm-1/0"}, {0, 25, 50}}});
+  for (Stage& stage : plan.pipelines[0].stages) {
+    stage.dp = 4;
+    stage.devices = {};
+    for (int d = 0; d < 4; ++d) stage.devices.push_back({&stage == &plan.pipelines[0].stages[0] ? 0 : 1, d});
+  }
+  const BytesPerSecond nic = plan.cluster.nodes[0].nic.bandwidth;
+  for (Node& node : plan.cluster.nodes) node.nicPerDevice = true;
+  plan.cluster.switches = {{"leaf", {"a100-80-sxm-0", "a100-80-sxm-1"}, nic, 4.0 * nic, {}}};
+  const Seconds free = timesOf(plan).full[0].send;
+  plan.cluster.switches[0].total = nic;  // four flows at once
+  EXPECT_NEAR(timesOf(plan).full[0].send / free, 4, 0.2);
+}
+
 TEST(StageTime, TakesTpCollectivesFromTheNodeThatIsDrawn) {
   Plan plan =
       planOf(*parseClusterShorthand("2x2:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), {{8, 2, {"a100-80-sxm-0/0"}, {0, 50}}});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/cost/evaluate.h"
 #include "core/profile/analytic_profile.h"
 #include "tests/support/plans.h"
 
@@ -95,6 +96,69 @@ TEST(Sync, ShardsTheOptimizerWithZero) {
   const SyncTime whole = syncOf(plan);
   plan.training.zeroStage = 1;
   EXPECT_NEAR(syncOf(plan).optimizer / whole.optimizer, 0.5, 0.01);
+}
+
+/// One pipeline of two stages beside one of one stage, on devices alike.
+Plan unlikeDepths() {
+  Plan plan = planOf(*parseClusterShorthand("3x1:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
+                     {{8, 1, {"a100-80-sxm-0/0", "a100-80-sxm-1/0"}, {0, 25, 50}}, {8, 1, {"a100-80-sxm-2/0"}, {0, 50}}});
+  plan.model.tiedEmbeddings = false;
+  return plan;
+}
+
+Seconds reportedSync(const Plan& plan, const RuntimeTraits& runtime = evenkeelRuntime()) {
+  const AnalyticProfile profile(plan.model, plan.training);
+  return evaluate(plan, profile, false, runtime).plan.predicted->sync;
+}
+
+TEST(Sync, BeginsAtEachStageWhenItsOwnLastBackwardEnds) {
+  Plan plan = unlikeDepths();
+  plan.training.zeroStage = 1;
+  const AnalyticProfile profile(plan.model, plan.training);
+  const CostModel model(plan.cluster, plan.model, plan.training, profile);
+  const Seconds ring = syncOf(plan).sync / 2;  // the lone device takes both rings, each other one its own
+  // The second stage is done early, but its ring waits for the pipeline of one stage, which is the slower one.
+  const SyncTime late = syncTime(model, plan.pipelines, {{Seconds{10}, Seconds{9}}, {Seconds{12}}});
+  EXPECT_NEAR(late.sync / ring, 2, 0.15);
+  EXPECT_NEAR(late.busiest / ring, 2, 0.15);
+  // Where it is done early too, its ring is over before the first stage ends.
+  const SyncTime early = syncTime(model, plan.pipelines, {{Seconds{12}, Seconds{9}}, {Seconds{9}}});
+  EXPECT_NEAR(early.sync / ring, 1, 0.15);
+  EXPECT_NEAR(early.busiest / ring, 2, 0.15);
+}
+
+TEST(Sync, BlockWiseWithoutZeroRunsBesideTheLastBackward) {
+  Plan plan = unlikeDepths();
+  plan.training.zeroStage = 0;
+  RuntimeTraits behind = evenkeelRuntime();
+  behind.syncsBesideBackward = false;
+  EXPECT_LT(reportedSync(plan), 0.9 * reportedSync(plan, behind));
+  plan.training.zeroStage = 1;  // shards are summed behind it
+  EXPECT_EQ(reportedSync(plan), reportedSync(plan, behind));
+  plan.training.zeroStage = 0;
+  plan.training.gradientSync = GradientSync::Tensor;
+  EXPECT_EQ(reportedSync(plan), reportedSync(plan, behind));
+}
+
+// Public planners draw switches that limit nothing (field-faults).
+TEST(Sync, SharesWhatASwitchLetsThroughInTotal) {
+  Plan plan = planOf(
+      *parseClusterShorthand("4x1:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"),
+      {{4, 1, {"a100-80-sxm-0/0", "a100-80-sxm-1/0"}, {0, 25, 50}}, {4, 1, {"a100-80-sxm-2/0", "a100-80-sxm-3/0"}, {0, 25, 50}}});
+  plan.model.tiedEmbeddings = false;
+  plan.training.zeroStage = 0;
+  const BytesPerSecond nic = plan.cluster.nodes[0].nic.bandwidth;
+  Switch leaf{.name = "leaf", .members = {}, .bandwidth = nic, .total = {}, .latency = {}};
+  for (const Node& node : plan.cluster.nodes) leaf.members.push_back(node.name);
+  plan.cluster.switches = {leaf};
+  const Seconds unlimited = syncOf(plan).sync;
+  plan.cluster.switches[0].total = 8.0 * nic;
+  EXPECT_EQ(syncOf(plan).sync, unlimited);
+  // Two rings of two members: four steps at once.
+  plan.cluster.switches[0].total = 2.0 * nic;
+  EXPECT_NEAR(syncOf(plan).sync / unlimited, 2, 0.05);
+  plan.cluster.switches[0].total = nic;
+  EXPECT_NEAR(syncOf(plan).sync / unlimited, 4, 0.05);
 }
 
 }  // namespace

@@ -83,6 +83,29 @@ TEST(ModelFile, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(fromText(head + R"("layers": 2, "hidden": 64, "heads": 4, "norm": "batch"})").error().text(), HasSubstr("expected one of: layernorm, rmsnorm"));
 }
 
+const std::string kTable =
+    R"({"format": "evenkeel.model/1", "name": "m", "layers": 3, "hidden": 64, "context": 32, "opaque": {"first": {"parameters": 10},)";
+
+TEST(ModelFile, MayBeATableOfLayers) {
+  const auto model = fromText(kTable + R"("layer": {"name": "block", "parameters": 1000, "saved_bytes": 4096, "transient_bytes": 64,
+      "times_ms": {"V100-16-SXM2": [1.5, 3]}}, "last": {"parameters": 7, "forward_gflop": 2}}})");
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_EQ(parameterCount(*model), 10 + 3 * 1000 + 7);
+  EXPECT_EQ(model->opaque->inner.times.at("V100-16-SXM2").backward, Seconds{0.003});
+  EXPECT_EQ(model->opaque->last.forward, Flops{2e9});
+  const auto again = fromText(toJson(*model).dump());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *model);
+}
+
+TEST(ModelFile, NamesWhatATableOfLayersLacks) {
+  EXPECT_THAT(fromText(kTable + R"("layer": {}, "last": {}}})").error().text(),
+              HasSubstr("/opaque/layer: has neither times nor FLOPs"));
+  EXPECT_THAT(fromText(kTable + R"("layer": {"times_ms": {"T4": [1]}}, "last": {}}})").error().text(),
+              HasSubstr("/opaque/layer/times_ms/T4: is no time; expected [forward, backward]"));
+  EXPECT_THAT(fromText(kTable + R"("layer": {"forward_gflop": 1}}})").error().text(), HasSubstr("/opaque/last"));
+}
+
 TEST(ModelFile, RefusesASlipOfZerosBeforeItsCountsOverflow) {
   const auto model = fromText(R"({"format": "evenkeel.model/1", "name": "m", "vocab": 100, "context": 32, "layers": 4096, "hidden": 16777216, "heads": 4, "ffn": 16777216})");
   ASSERT_FALSE(model);

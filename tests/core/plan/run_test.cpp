@@ -29,13 +29,29 @@ TEST(RunFile, HasTheDefaultsOfTheDesign) {
 }
 
 TEST(RunFile, RefusesWhatTheRuntimeCannotDoYet) {
-  for (const char* field : {R"("tokens": 100)", R"("evaluate_every": 5)"}) {
+  for (const char* field : {R"("tokens": 5)"}) {
     EXPECT_THAT(fromText(std::string(R"({"format": "evenkeel.run/1", "steps": 5, )") + field + "}").error().text(), HasSubstr("cannot be used yet")) << field;
   }
   EXPECT_TRUE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 0, "on_failure": "stop"})"));
   EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "dropout": 1.0})"));
   EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 0})"));
   EXPECT_FALSE(fromText(R"({"format": "evenkeel.run/1", "steps": 5, "betas": [0.9, 1.0]})"));
+}
+
+TEST(RunFile, EvaluatesOnDataOfItsOwn) {
+  const auto run = fromText(R"({"format": "evenkeel.run/1", "steps": 50, "evaluate_every": 5, "data": {"validation": ["held-out.txt"]}})");
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(run->evaluation.every, 5);
+  EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
+  EXPECT_THAT(fromText(R"({"format": "evenkeel.run/1", "steps": 50, "evaluate_every": 5})").error().text(), HasSubstr("no data to evaluate on"));
+}
+
+TEST(RunFile, RehearsesInAnyTempo) {
+  const auto run = fromText(R"({"format": "evenkeel.run/1", "steps": 5, "rehearsal": {"time_scale": 0.5}})");
+  ASSERT_TRUE(run) << run.error().text();
+  ASSERT_TRUE(run->rehearsal);
+  EXPECT_EQ(run->rehearsal->timeScale, 0.5);
+  EXPECT_EQ(*fromText(toJson(*run).dump()), *run);
 }
 
 TEST(RunFile, HoldsWhatIsToHappenAtItsEndAndTheEnvironmentOfEachNode) {

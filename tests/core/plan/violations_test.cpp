@@ -11,6 +11,7 @@ namespace evenkeel {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -79,6 +80,22 @@ TEST(ShapeViolations, NameAPrecisionThatAUsedDeviceLacks) {
   EXPECT_EQ(plan.training.precision, Precision::Fp16);
   plan.training.precision = Precision::Bf16;
   EXPECT_THAT(shapeViolations(plan), ElementsAre(says("pipeline 0, stage 0", "has no bf16")));
+}
+
+TEST(ShapeViolations, NameADeviceWithoutATimeInATableOfLayers) {
+  Plan plan = twoPipelines();
+  OpaqueLayer layer{.name = "block"};
+  layer.times = {{"V100-32-SXM2", {Seconds{0.001}, Seconds{0.002}}}};
+  plan.model.opaque = OpaqueLayers{{}, layer, {}};
+  plan.training.sequenceLength = plan.model.context - 1;
+  EXPECT_THAT(shapeViolations(plan), AllOf(Contains(says("pipeline 0, stage 0", "has no time in the layers of tiny-gpt")),
+                                           Contains(says("training", "sequence_length"))));
+}
+
+TEST(NotLaunchable, SaysThatATableOfLayersCannotBeTrained) {
+  Plan plan = twoPipelines();
+  plan.model.opaque = OpaqueLayers{};
+  EXPECT_THAT(notLaunchable(plan, ownRuntime()), Contains(says("model", "table of layers")));
 }
 
 TEST(NotLaunchable, IsEmptyForAPlanInsideTheRuntimesFeatures) { EXPECT_THAT(notLaunchable(twoPipelines(), ownRuntime()), IsEmpty()); }

@@ -108,7 +108,8 @@ TEST(StageSearch, FitsItsChoiceIntoTheMemoryThatTheEvaluationCharges) {
     const auto choice = t.search.best(composition, 32, 1, Care::Thorough);
     if (!choice) continue;
     const std::vector<std::int64_t> batches = {32};
-    const auto pipelines = placed(t.model, t.search, t.limits, {&*choice, 1}, batches);
+    const std::vector<int> ranks = {0, 1, 2, 3};
+    const auto pipelines = placed(t.model, t.search, t.limits, {&*choice, 1}, batches, ranks);
     ASSERT_EQ(pipelines.size(), 1U);
     EXPECT_EQ(worstLack(t.model, pipelines), std::nullopt);
     EXPECT_EQ(pipelines[0].stages.back().units.last, t.problem.model.unitCount());

@@ -53,6 +53,27 @@ INSTANTIATE_TEST_SUITE_P(Planners, EachPlanner, ::testing::Values("uniform", "et
                            return name;
                          });
 
+TEST_P(EachPlanner, PlansATableOfLayers) {
+  for (const int layers : {5, 12}) {
+    const Problem problem = problemOf(*parseClusterShorthand("1x2:A100-80-SXM,1x3:V100-32-SXM2"), tableOfLayers(layers), 24);
+    const auto plan = planWith(GetParam(), problem);
+    ASSERT_TRUE(plan) << plan.error().text();
+    const Evaluation evaluation = evaluated(*plan);
+    EXPECT_TRUE(evaluation.valid());
+    double held = 0;
+    for (const Pipeline& pipeline : plan->pipelines) {
+      for (const Stage& stage : pipeline.stages) {
+        EXPECT_EQ(stage.tp, 1);
+        held += layersIn(plan->model, stage.units);
+      }
+    }
+    EXPECT_EQ(held, layers * static_cast<double>(plan->pipelines.size()));
+    const auto again = parsePlan(toJson(*plan), "again");
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(toJson(*again)["pipelines"], toJson(*plan)["pipelines"]);
+  }
+}
+
 // Public Metis: global batch 100 over 8 GPUs trained 80; Megatron-LM #1304: 30 layers on 4 stages, 28 built (field-faults).
 TEST_P(EachPlanner, LosesNoSampleAndNoLayerWhereNothingDivides) {
   for (const char* cluster : {"1x3:cpu", "1x1:cpu", "1x7:cpu", kDemo, "1x1:cpu,1x3:cpu@0.5,1x1:cpu@0.1"}) {

@@ -104,5 +104,23 @@ TEST(WarmStartOfOptimal, PassesOverAPlanOfAnotherModelAndPricesThatAreNone) {
   EXPECT_TRUE(other) << other.error().text();
 }
 
+// A plan that could not be used was ignored without a word.
+TEST(CheckStart, RefusesPlannersThatStartFromNothingAndPlansOfOtherModels) {
+  const Problem problem = problemOf("1x2:cpu", "tiny-gpt", 8);
+  const auto plan = planWith("uniform", problem);
+  ASSERT_TRUE(plan);
+  for (const char* planner : {"optimal", "eth"}) EXPECT_TRUE(checkStart(planner, *plan, problem)) << planner;
+  for (const char* planner : {"metis", "hexiscale", "uniform", "best-type"}) {
+    const auto refused = checkStart(planner, *plan, problem);
+    ASSERT_FALSE(refused) << planner;
+    EXPECT_EQ(refused.error().code, Error::Code::InvalidInput);
+    EXPECT_NE(refused.error().what.find(planner), std::string::npos) << refused.error().text();
+  }
+  const auto other = checkStart("optimal", *plan, problemOf("1x2:A100-80-SXM", "gpt3-350m", 8));
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().what.find("gpt3-350m"), std::string::npos) << other.error().text();
+  EXPECT_NE(other.error().what.find("tiny-gpt"), std::string::npos) << other.error().text();
+}
+
 }  // namespace
 }  // namespace evenkeel

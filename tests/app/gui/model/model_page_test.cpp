@@ -24,6 +24,24 @@ TEST(UnitRows, SumToTheParametersOfTheModel) {
   EXPECT_EQ(sum - model.paddedVocab() * model.hidden, storedParameters(model, 0, model.unitCount())) << "a tied embedding stands in two units";
 }
 
+TEST(UnitRows, OfATableOfLayersBearTheirNames) {
+  Model model;
+  model.layers = 3;
+  model.hidden = model.context = 8;
+  model.heads = model.kvHeads = 1;
+  model.headDim = model.ffn = model.vocab = model.vocabMultiple = 1;
+  model.tiedEmbeddings = false;
+  model.opaque = OpaqueLayers{{.name = "stem", .parameters = 1}, {.name = "", .parameters = 10, .forward = {1e9}}, {.parameters = 2}};
+  LayerTable table;
+  table.setRows(unitRows(model, resolveTraining({}, *parseClusterShorthand("1x1:A100-80-SXM"), model)));
+  const auto text = [&](int row, int column) { return table.data(table.index(row, column), Qt::DisplayRole).toString(); };
+  ASSERT_EQ(table.rowCount(), 4);
+  EXPECT_EQ(text(0, LayerTable::Kind), QStringLiteral("stem"));
+  EXPECT_EQ(text(1, LayerTable::Kind), QStringLiteral("Layer"));
+  EXPECT_EQ(text(1, LayerTable::Count), QStringLiteral("3"));
+  EXPECT_EQ(text(3, LayerTable::Parameters), QStringLiteral("33"));
+}
+
 TEST(LayerTable, KeepsTheRulesOfItsModel) {
   LayerTable table;
   const QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::Fatal);

@@ -88,6 +88,28 @@ TEST_F(CurvePlotTest, FollowsTheEndUntilAPersonLooksElsewhere) {
   EXPECT_EQ(plot_.drawn().back().x, 1001);
 }
 
+TEST_F(CurvePlotTest, ShowsAnotherCurveBesideTheFirst) {
+  for (int i = 1; i <= 40; ++i) plot_.append(i, 5.0);
+  plot_.appendOther(20, 9.0);
+  plot_.appendOther(40, 8.0);
+  plot_.draw();
+  EXPECT_EQ(plot_.otherPoints().size(), 2U);
+  const auto seen = [&] {
+    const QImage picture = plot_.grab().toImage();
+    const QRgb colour = colours(plot_.palette()).optimizer.rgb();
+    int pixels = 0;
+    for (int y = 0; y < picture.height(); ++y) {
+      for (int x = 0; x < picture.width(); ++x) pixels += picture.pixel(x, y) == colour ? 1 : 0;
+    }
+    return pixels;
+  };
+  EXPECT_GT(seen(), 20) << "the axis must reach up to it";
+  plot_.clear();
+  plot_.draw();
+  EXPECT_TRUE(plot_.otherPoints().empty());
+  EXPECT_EQ(seen(), 0);
+}
+
 TEST_F(CurvePlotTest, SaysTheValuesUnderTheMouse) {
   plot_.setSmoothing(0.5);
   for (int step = 1; step <= 3; ++step) plot_.append(step, 4.0 - step);

@@ -6,6 +6,9 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QCoreApplication>
+#include <QDialogButtonBox>
+#include <QDoubleSpinBox>
 #include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
@@ -16,10 +19,12 @@
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 #include <QTreeWidget>
 
 #include "app/gui/plot/curve_plot.h"
 #include "app/gui/run/key_figures.h"
+#include "app/gui/run/launch_form.h"
 #include "app/gui/run/launchable.h"
 #include "app/gui/run/outcome_view.h"
 #include "app/gui/run/preflight_view.h"
@@ -103,6 +108,42 @@ TEST_F(RunPageTest, ShowsTheCommandThatDoesTheSame) {
   EXPECT_TRUE(found);
   type("runLearningRate", QStringLiteral("abc"));
   EXPECT_TRUE(find<QLineEdit>("runLearningRate")->text() != QStringLiteral("abc"));
+}
+
+TEST_F(RunPageTest, FurtherSettingsOfADialogGoIntoTheCommandAndTheRun) {
+  addPlan(plan());
+  find<QLineEdit>("runData")->setText(QString::fromStdString(data().string()));
+  EXPECT_EQ(label("runSettings"), QStringLiteral("as usual"));
+  const auto openDialog = [&] {
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);  // lets the closed one go
+    QTest::mouseClick(find<QToolButton>("runChangeSettings"), Qt::LeftButton);
+    auto* dialog = find<QDialog>("settingsDialog");
+    EXPECT_NE(dialog, nullptr);
+    return dialog;
+  };
+  QDialog* dialog = openDialog();
+  dialog->findChild<QComboBox*>(QStringLiteral("settingsSchedule"))->setCurrentIndex(1);
+  dialog->findChild<QDoubleSpinBox*>(QStringLiteral("settingsClip"))->setValue(1.5);
+  dialog->findChild<QDoubleSpinBox*>(QStringLiteral("settingsDropout"))->setValue(0.1);
+  dialog->findChild<QLineEdit*>(QStringLiteral("settingsValidation"))->setText(QStringLiteral("/held/out.txt"));
+  dialog->accept();
+  EXPECT_EQ(label("runSettings"), QStringLiteral("linear · clip 1.5 · dropout 0.1 · evaluated every 100 steps"));
+  const QString command = find<QPlainTextEdit>("runCommand")->toPlainText();
+  for (const char* part :
+       {"--schedule linear", "--gradient-clip 1.5", "--dropout 0.1", "--validation /held/out.txt", "--evaluate-every 100"})
+    EXPECT_TRUE(command.contains(QString::fromLatin1(part))) << command.toStdString();
+  ASSERT_TRUE(page_->findChild<LaunchForm*>()->request());
+  EXPECT_EQ(page_->findChild<LaunchForm*>()->request()->run.gradientClip, 1.5);
+
+  // What is cancelled changes nothing; defaults are one button away.
+  dialog = openDialog();
+  dialog->findChild<QDoubleSpinBox*>(QStringLiteral("settingsClip"))->setValue(7);
+  dialog->reject();
+  EXPECT_EQ(page_->findChild<LaunchForm*>()->request()->run.gradientClip, 1.5);
+  dialog = openDialog();
+  dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::RestoreDefaults)->click();
+  dialog->accept();
+  EXPECT_EQ(label("runSettings"), QStringLiteral("as usual"));
 }
 
 TEST_F(RunPageTest, SaysWhyAPlanCannotBeLaunched) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/cli/command.h"
+#include "app/cli/follow.h"
+#include "app/cli/inputs.h"
+#include "core/profile/profile_table.h"
+#include "launcher/ssh/local_host.h"
+
+namespace evenkeel::cli {
+namespace {
+
+struct Arguments {
+  ProblemArguments problem;
+  std::string out;
+  std::vector<std::int64_t> samples;
+  double secondsPerPoint = 0.5;
+  bool asJson = false;
+};
+
+/// Up to here, in powers of two, unless the person says which.
+constexpr std::int64_t kMostSamples = 8;
+
+std::filesystem::path worker() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path() / "evenkeel-worker";
+}
+
+/// The one device type of the cluster that this machine has, without its speed.
+Result<std::string> typeHere(const Cluster& cluster) {
+  for (const Node& node : cluster.nodes) {
+    if (!node.ssh.host.empty()) return invalidInput(node.name, "is reached over SSH, and profiles of other machines cannot be measured yet", "run `evenkeel-cli profile` there");
+  }
+  for (const DeviceType& type : cluster.deviceTypes) {
+    if (type.runsHere) return type.name.substr(0, type.name.find('@'));
+  }
+  return invalidInput("the cluster", "has no device that runs here", "measure on devices such as cpu; see `evenkeel-cli devices`");
+}
+
+std::vector<std::int64_t> samplesFrom(const Arguments& arguments, const Training& training) {
+  if (!arguments.samples.empty()) return arguments.samples;
+  std::vector<std::int64_t> samples;
+  for (std::int64_t count = 1; count <= std::min(kMostSamples, training.globalBatch); count *= 2) samples.push_back(count);
+  return samples;
+}
+
+Result<ProfileTable> measure(const Json& request, std::stop_token stop) {
+  LocalHost host("this machine");
+  std::string rest = request.dump();
+  const auto feed = [&rest](std::size_t most) {
+    const std::string piece = rest.substr(0, most);
+    rest.erase(0, piece.size());
+    return piece;
+  };
+  const auto output = evenkeel::run(host, {.argv = {worker().string(), "--profile"}, .input = feed}, std::move(stop));
+  if (!output) return output.error();
+  if (!output->ending.wasGood()) return failed("evenkeel-worker --profile", fmt::format("{}: {}", output->ending.text(), output->err));
+  const auto json = parseJson(output->out, "evenkeel-worker --profile");
+  if (!json) return json.error();
+  return parseProfile(*json, "evenkeel-worker --profile");
+}
+
+int run(const Arguments& arguments) {
+  if (auto writable = checkOutputs({{"--out", arguments.out}}); !writable) return report(writable.error());
+  const auto problem = problemFrom(arguments.problem);
+  if (!problem) return report(problem.error());
+  printDefaults(arguments.problem, *problem);
+  const auto type = typeHere(problem->cluster);
+  if (!type) return report(type.error());
+  const Json request = {{"model", toJson(problem->model)},
+                        {"training", toJson(problem->training)},
+                        {"samples", samplesFrom(arguments, problem->training)},
+                        {"device_type", *type},
+                        {"seconds_per_point", arguments.secondsPerPoint}};
+  note("measuring the ops of {} on {}\n", problem->model.name, *type);
+  FollowInterrupt interrupt;
+  const auto table = measure(request, interrupt.token());
+  if (!table) return report(table.error());
+  const Json json = toJson(*table);
+  if (!arguments.out.empty()) {
+    if (auto written = writeFileAtomically(arguments.out, prettyText(json)); !written) return report(written.error());
+    note("written: {}; next: evenkeel-cli plan --profile {}\n", arguments.out, arguments.out);
+  }
+  if (arguments.asJson || arguments.out.empty()) printJson(json);
+  return kOk;
+}
+
+}  // namespace
+
+void addProfile(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("profile", "Measure how long the ops of a model take on this machine, for --profile of the other commands");
+  auto arguments = std::make_shared<Arguments>();
+  addProblemOptions(*command, arguments->problem);
+  command->add_option("--out", arguments->out, "Write the profile to this file");
+  command->add_option("--samples", arguments->samples, "Micro-batches to measure (default: 1 2 4 8)")->check(CLI::PositiveNumber);
+  command->add_option("--seconds-per-point", arguments->secondsPerPoint, "CPU time for one kind of unit at one micro-batch (default 0.5)")->check(CLI::NonNegativeNumber);
+  command->add_flag("--json", arguments->asJson, "The profile on stdout, too");
+  command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "runtime/profile/op_times.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <numeric>
+
+#include "runtime/device/compute_clock.h"
+#include "runtime/job/process.h"
+#include "runtime/nn/stage_model.h"
+
+namespace evenkeel {
+namespace {
+
+constexpr std::int64_t kMostSamples = 1 << 16;
+constexpr int kWarmUpRuns = 2, kMostRuns = 101;
+
+struct Times {
+  std::vector<double> forward, backward;  // seconds
+};
+
+/// The ops of one unit, run one by one: each with a graph of its own, so that its backward can be timed alone.
+class UnitRun {
+ public:
+  UnitRun(const std::vector<OpStep>& steps, Batch batch) : steps_(steps), batch_(std::move(batch)), recorded_(steps.size()) {}
+
+  void forward(const at::Tensor& input, std::vector<Times>& times) {
+    slots_ = {};
+    slots_[Slot::Residual] = input;
+    for (std::size_t i = 0; i < steps_.size(); ++i) times[i].forward.push_back(forwardOf(steps_[i], recorded_[i]).value);
+  }
+
+  void backward(std::vector<Times>& times) {
+    Slots gradients;
+    const at::Tensor& last = slots_[Slot::Residual];
+    gradients[Slot::Residual] =
+        last.dim() == 0 ? at::full({}, 1e-3, last.options()) : at::randn(last.sizes()).mul_(1e-3).to(last.scalar_type());
+    for (std::size_t i = steps_.size(); i-- > 0;) times[i].backward.push_back(backwardOf(recorded_[i], gradients).value);
+  }
+
+ private:
+  struct Recorded {
+    Slots inputs, outputs;  // leaves that were read; what was written
+    SlotSet reads, writes;
+  };
+
+  Seconds forwardOf(const OpStep& step, Recorded& recorded) {
+    recorded = {.inputs = {}, .outputs = {}, .reads = step.reads, .writes = step.writes};
+    Slots own;
+    for (std::size_t s = 0; s < kSlotCount; ++s) {
+      if (!step.reads[s] || !slots_.tensors[s].defined()) continue;
+      at::Tensor leaf = slots_.tensors[s].detach();
+      if (leaf.is_floating_point()) leaf.requires_grad_();
+      recorded.inputs.tensors[s] = own.tensors[s] = leaf;
+    }
+    const Seconds start = threadCpuTime();
+    step.run(own, batch_);
+    const Seconds time = threadCpuTime() - start;
+    for (std::size_t s = 0; s < kSlotCount; ++s) {
+      if (!step.writes[s]) continue;
+      recorded.outputs.tensors[s] = own.tensors[s];
+      slots_.tensors[s] = own.tensors[s].defined() ? own.tensors[s].detach() : at::Tensor();
+    }
+    return time;
+  }
+
+  static Seconds backwardOf(Recorded& recorded, Slots& gradients) {
+    torch::autograd::variable_list outputs, outputGradients;
+    for (std::size_t s = 0; s < kSlotCount; ++s) {
+      if (!recorded.writes[s]) continue;
+      at::Tensor gradient = std::exchange(gradients.tensors[s], at::Tensor());
+      const at::Tensor& output = recorded.outputs.tensors[s];
+      if (!gradient.defined() || !output.defined() || !output.requires_grad()) continue;
+      outputs.push_back(output);
+      outputGradients.push_back(std::move(gradient));
+    }
+    const Seconds start = threadCpuTime();
+    if (!outputs.empty()) torch::autograd::backward(outputs, outputGradients);
+    for (std::size_t s = 0; s < kSlotCount; ++s) {
+      if (!recorded.reads[s] || !recorded.inputs.tensors[s].defined()) continue;
+      const at::Tensor own = recorded.inputs.tensors[s].grad();
+      at::Tensor& sum = gradients.tensors[s];
+      if (own.defined()) sum = sum.defined() ? sum + own : own;  // the residual stream
+    }
+    outputs.clear();
+    recorded = {};
+    return threadCpuTime() - start;
+  }
+
+  const std::vector<OpStep>& steps_;
+  Batch batch_;
+  Slots slots_;
+  std::vector<Recorded> recorded_;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+ProfilePoint pointOf(const Times& times) {
+  std::vector<double> sums;
+  for (std::size_t i = kWarmUpRuns; i < times.forward.size(); ++i) sums.push_back(times.forward[i] + times.backward[i]);
+  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
+  double squares = 0;
+  for (const double sum : sums) squares += (sum - mean) * (sum - mean);
+  const auto kept = [](const std::vector<double>& values) {
+    return std::vector<double>(values.begin() + kWarmUpRuns, values.end());
+  };
+  return {.forward = {median(kept(times.forward))},
+          .backward = {median(kept(times.backward))},
+          .saved = std::nullopt,
+          .source = ValueSource::Measured,
+          .runs = static_cast<int>(sums.size()),
+          .spread = mean > 0 ? std::sqrt(squares / static_cast<double>(sums.size())) / mean : 0};
+}
+
+void measureUnit(const ProfileRequest& request, const Parameters& parameters, int unit, std::int64_t samples,
+                 DeviceProfile& profile) {
+  const TensorParallel oneShard;
+  const std::vector<OpStep> steps = stepsOfUnit(request.model, unit, parameters, oneShard, {}, request.training.precision);
+  const std::int64_t sequence = request.training.sequenceLength;
+  const at::Tensor tokens_BS = at::randint(request.model.vocab, {samples, sequence}, at::kLong);
+  const at::Tensor input =
+      unit == 0 ? tokens_BS : at::randn({samples, sequence, request.model.hidden}).to(scalarTypeOf(request.training.precision));
+  UnitRun run(steps, {.targets_BS = tokens_BS});
+  std::vector<Times> times(steps.size());
+  const Seconds start = threadCpuTime();
+  for (int repeat = 0; repeat < kMostRuns; ++repeat) {
+    if (repeat >= kWarmUpRuns + kLeastRuns && threadCpuTime() - start > request.perPoint) break;
+    run.forward(input, times);
+    run.backward(times);
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) profile.points[{steps[i].op, 1}][samples] = pointOf(times[i]);
+}
+
+}  // namespace
+
+Result<ProfileRequest> parseProfileRequest(const Json& json, const std::string& source) {
+  JsonContext context{source, {}};
+  JsonReader reader(json, context);
+  ProfileRequest request;
+  JsonReader model = reader.object("model");
+  request.model = readModel(model);
+  JsonReader training = reader.object("training");
+  request.training = readTraining(training);
+  request.samples = reader.integers("samples", {1, kMostSamples});
+  request.deviceType = reader.text("device_type");
+  request.perPoint.value = reader.number("seconds_per_point", {0, 3600}, request.perPoint.value);
+  if (context.error) return *std::move(context.error);
+  if (request.samples.empty()) return invalidInput(source, "asks for no number of samples");
+  return request;
+}
+
+Json toJson(const ProfileRequest& request) {
+  return {{"model", toJson(request.model)},
+          {"training", toJson(request.training)},
+          {"samples", request.samples},
+          {"device_type", request.deviceType},
+          {"seconds_per_point", request.perPoint.value}};
+}
+
+ProfileTable measureOps(const ProfileRequest& request) {
+  ProfileTable table;
+  DeviceProfile& profile = table.devices[request.deviceType];
+  profile.reserved = peakResident();
+  Plan plan;
+  plan.model = request.model;
+  plan.training = request.training;
+  plan.training.globalBatch = 1;
+  plan.cluster = *parseClusterShorthand("1x1:cpu");
+  plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
+  const Parameters parameters(blockMap(plan), 0, 0, 1, request.training.precision);
+  for (const int unit : {0, 1, 2, plan.model.unitCount() - 1}) {
+    for (const std::int64_t samples : request.samples) measureUnit(request, parameters, unit, samples, profile);
+  }
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%d", &parts);
+  table.conditions = {.precision = request.training.precision,
+                      .sequenceLength = request.training.sequenceLength,
+                      .model = request.model.name,
+                      .framework = std::string("LibTorch ") + TORCH_VERSION,
+                      .driver = {},
+                      .date = date};
+  return table;
+}
+
+}  // namespace evenkeel

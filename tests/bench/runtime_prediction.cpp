@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Profiles this processor, predicts plans on throttled CPU devices from the profile, runs them with real workers and compares:
+// bench_runtime_prediction [steps] [runs]. Then the same plans on virtual devices, which sleep what is predicted. The speeds of all devices
+// together stay below one core. An iteration is the median over the steps of a run, of the slowest rank; the median of the runs counts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "core/cost/evaluate.h"
+#include "core/profile/table_profile.h"
+#include "tests/runtime/worker_run.h"
+#include "tests/support/plans.h"
+#include "tests/support/temporary_directory.h"
+
+namespace {
+
+using namespace evenkeel;
+
+constexpr std::int64_t kSequence = 128;
+
+Model model() {
+  Model model = *modelFromArgument("tiny-gpt");
+  model.layers = 4;
+  model.hidden = 256;
+  model.heads = model.kvHeads = 4;
+  model.headDim = 64;
+  model.ffn = 1024;
+  model.context = kSequence;
+  return model;
+}
+
+struct Case {
+  const char* name;
+  Plan plan;
+};
+
+std::vector<Case> cases() {
+  const auto planFor = [](const char* cluster, const std::vector<PipelineText>& pipelines) {
+    Plan plan = planOf(*parseClusterShorthand(cluster), model(), pipelines);
+    plan.training.sequenceLength = kSequence;
+    plan.training.zeroStage = 0;
+    return plan;
+  };
+  std::vector<Case> all;
+  all.push_back({"one device", planFor("1x1:cpu@0.2", {{8, 2, {"cpu-0/0"}, {0, 10}}})});
+  all.push_back({"two unlike stages", planFor("1x1:cpu@0.2,1x1:cpu@0.1", {{8, 2, {"cpu-0/0", "cpu-1/0"}, {0, 7, 10}}})});
+  all.push_back({"two stages, even cut", planFor("1x2:cpu@0.15", {{8, 2, {"cpu-0/0", "cpu-0/1"}, {0, 5, 10}}})});
+  all.push_back({"a pipeline and a device", planFor("1x2:cpu@0.15,1x1:cpu@0.2", {{8, 2, {"cpu-0/0", "cpu-0/1"}, {0, 5, 10}}, {6, 2, {"cpu-1/0"}, {0, 10}}})});
+  all.push_back({"with recomputation", planFor("1x2:cpu@0.15", {{8, 2, {"cpu-0/0", "cpu-0/1"}, {0, 5, 10}}})});
+  all.back().plan.pipelines[0].stages[0].recompute = {{{1, 5}, {Op::Norm1, Op::Qkv, Op::Score, Op::Softmax, Op::Context, Op::Norm2, Op::Fc1, Op::Activation}}};
+  return all;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? std::nan("") : values[values.size() / 2];
+}
+
+/// What `evenkeel-worker --profile` says of this processor.
+Result<ProfileTable> profileHere() {
+  const Plan plan = cases().front().plan;
+  const Json request = {{"model", toJson(plan.model)}, {"training", toJson(plan.training)}, {"samples", {1, 2, 4}}, {"device_type", "cpu"}, {"seconds_per_point", 1.5}};
+  const TemporaryDirectory folder(TemporaryDirectory::Name::Plain);
+  const std::string file = folder.file("request.json", request.dump()), out = (folder.path() / "profile.json").string();
+  if (std::system(fmt::format("{}/evenkeel-worker --profile < {} > {}", EVENKEEL_BIN_DIR, file, out).c_str()) != 0) return failed("evenkeel-worker --profile", "failed");
+  return loadProfile(out);
+}
+
+/// Median iteration of the slowest rank, in ms.
+double measured(const Plan& plan, std::int64_t steps, bool rehearse) {
+  WorkerRun run({.plan = plan, .steps = steps, .peerSeconds = 120, .learningRate = 1e-3, .rehearse = rehearse});
+  std::map<int, WorkerRun::Environment> ownKernels;
+  for (std::size_t rank = 0; rank < plan.usedDevices().size(); ++rank) ownKernels[static_cast<int>(rank)] = {{"OPENBLAS_CORETYPE", ""}};
+  run.start(ownKernels);
+  double slowest = 0;
+  for (const RankOutcome& rank : run.finish(std::chrono::seconds(600))) {
+    if (rank.exitStatus != 0) fmt::print("{}\n", rank.log);
+    auto times = rank.ofSteps("iteration_ms");
+    if (times.size() > 2) times.erase(times.begin());
+    slowest = std::max(slowest, median(times));
+  }
+  return slowest;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::int64_t steps = argc > 1 ? std::stoll(argv[1]) : 5;
+  const int runs = argc > 2 ? std::stoi(argv[2]) : 3;
+  const auto table = profileHere();
+  if (!table) {
+    fmt::print(stderr, "{}\n", table.error().text());
+    return 1;
+  }
+  std::vector<double> errors, rehearsedErrors;
+  for (const Case& one : cases()) {
+    const TableProfile profile(*table, one.plan.model, one.plan.training, "measured");
+    const Evaluation evaluation = evaluate(one.plan, profile);
+    const double predicted = milliseconds(evaluation.plan.predicted->iteration);
+    std::vector<double> iterations, rehearsed;
+    for (int i = 0; i < runs; ++i) {
+      iterations.push_back(measured(one.plan, steps, false));
+      rehearsed.push_back(measured(evaluation.plan, steps, true));
+    }
+    errors.push_back(predicted / median(iterations) - 1);
+    rehearsedErrors.push_back(predicted / median(rehearsed) - 1);
+    fmt::print("{:<24} predicted {:8.1f} ms; trained {:8.1f} ms ({:+.1f} %), rehearsed {:8.1f} ms ({:+.2f} %)\n", one.name, predicted, median(iterations),
+               100 * errors.back(), median(rehearsed), 100 * rehearsedErrors.back());
+  }
+  const auto worst = [](const std::vector<double>& all) { return 100 * std::abs(*std::ranges::max_element(all, {}, [](double e) { return std::abs(e); })); };
+  fmt::print("worst: trained {:.1f} %, rehearsed {:.2f} %\n", worst(errors), worst(rehearsedErrors));
+  return 0;
+}
