@@ -69,7 +69,8 @@ int run(const Arguments& arguments) {
   for (const FoundHost& host : found) {
     if (host.torch) torches.emplace_back(host.host.name, *host.torch);
   }
-  if (const std::string unlike = unlikeNccl(torches); !unlike.empty()) note(" !! all hosts: torch: {}; ranks of unlike versions do not understand each other\n", unlike);
+  if (const std::string unlike = unlikeNccl(torches); !unlike.empty())
+    note(" !! all hosts: torch: {}; ranks of unlike versions do not understand each other\n", unlike);
   auto cluster = clusterOf(found);
   if (cluster && arguments.measure) {
     if (auto measured = measureLinks(*cluster, stop.get_token()); !measured) return report(measured.error());
@@ -105,7 +106,8 @@ void addDiscover(CLI::App& app, Outcome& outcome) {
   command->add_option("--known-hosts", arguments->knownHosts, "File of the host keys that are trusted (default: ~/.ssh/known_hosts)");
   command->add_flag("--local", arguments->local, "This machine too");
   command->add_flag("--with-busy", arguments->withBusy, "Take devices that somebody uses, too");
-  command->add_flag("--measure", arguments->measure, "Measure the connections between the nodes too and write them as links; copies evenkeel-agent there");
+  command->add_flag("--measure", arguments->measure,
+                    "Measure the connections between the nodes too and write them as links; copies evenkeel-agent there");
   command->add_option("--out", arguments->out, "Write the cluster to this file");
   command->add_flag("--json", arguments->asJson, "What was found, and the cluster, as one JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

@@ -69,8 +69,11 @@ void JobProgress::onCopy(const std::string& node, std::uint64_t done, std::uint6
   if (done < copy.done || copy.total != total) copy = {now, done, total, done};  // the next thing that is copied
   copy.done = done;
   const double seconds = std::chrono::duration<double>(now - copy.begin).count();
-  const std::string rate = seconds > 0.5 ? fmt::format(", {:.1f} MB/s", static_cast<double>(done - copy.first) / 1e6 / seconds) : "";
-  line(fmt::format("copying to {}: {:.1f} of {:.1f} MB{}", node, static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6, rate), done == total);
+  const std::string rate =
+      seconds > 0.5 ? fmt::format(", {:.1f} MB/s", static_cast<double>(done - copy.first) / 1e6 / seconds) : "";
+  line(fmt::format("copying to {}: {:.1f} of {:.1f} MB{}", node, static_cast<double>(done) / 1e6,
+                   static_cast<double>(total) / 1e6, rate),
+       done == total);
 }
 
 void JobProgress::onState(JobState state) {

@@ -69,9 +69,10 @@ class FollowInterrupt {
 /// The folder of this program; agent and worker lie beside it.
 [[nodiscard]] std::filesystem::path programFolder();
 
-/// Follows a job to its end (or to Ctrl-C), goes on with its next attempts if it fails and is to go on, prints the outcome of the last, and
-/// returns the exit code.
-[[nodiscard]] int followToEnd(Launcher& launcher, std::string run, JobProgress& progress, FollowInterrupt& interrupt, bool asJson);
+/// Follows a job to its end (or to Ctrl-C), goes on with its next attempts if it fails and is to go on, prints the outcome of the
+/// last, and returns the exit code.
+[[nodiscard]] int followToEnd(Launcher& launcher, std::string run, JobProgress& progress, FollowInterrupt& interrupt,
+                              bool asJson);
 
 /// The outcome for people: state, loss curve as a line of blocks, measured against predicted time, peak memory.
 [[nodiscard]] std::string describe(const JobStatus& status);

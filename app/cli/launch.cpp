@@ -70,9 +70,11 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
   for (const std::string& setting : arguments.environment) {
     const std::size_t equals = setting.find('='), colon = setting.substr(0, equals).find(':');
-    if (equals == std::string::npos) return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
+    if (equals == std::string::npos)
+      return invalidInput("--env " + setting, "sets nothing", "expected NAME=VALUE or NODE:NAME=VALUE");
     if (colon == std::string::npos) json["environment"][setting.substr(0, equals)] = setting.substr(equals + 1);
-    else json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
+    else
+      json["environment"][setting.substr(0, colon)][setting.substr(colon + 1, equals - colon - 1)] = setting.substr(equals + 1);
   }
 
   JsonContext context{source, {}};
@@ -121,7 +123,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
     return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
   if (request.run.onFailure != Run::OnFailure::Stop && request.run.checkpoint.every == 0)
-    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from", "add --checkpoint-every N");
+    return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from",
+                        "add --checkpoint-every N");
   request.programs = programFolder();
   return request;
 }

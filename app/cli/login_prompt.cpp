@@ -68,17 +68,21 @@ class TerminalAdvisor final : public LoginAdvisor {
   bool settle(const std::string& node, const LoginObstacle& obstacle, const std::stop_token& stop) override {
     const std::lock_guard lock(asking_);  // one question at a time, whichever thread asks
     if (obstacle.kind == Kind::ChangedHostKey) return false;
-    const std::string subject = obstacle.secretName().empty() ? obstacle.knownHosts + "\n" + obstacle.knownHostsLine : obstacle.secretName();
+    const std::string subject =
+        obstacle.secretName().empty() ? obstacle.knownHosts + "\n" + obstacle.knownHostsLine : obstacle.secretName();
     if (declined_.contains(subject)) return false;
-    const bool isSettled = obstacle.kind == Kind::UnknownHostKey ? settleKey(node, obstacle, subject, stop) : settleSecret(node, obstacle, subject, stop);
+    const bool isSettled = obstacle.kind == Kind::UnknownHostKey ? settleKey(node, obstacle, subject, stop)
+                                                                 : settleSecret(node, obstacle, subject, stop);
     if (!isSettled) declined_.insert(subject);
     return isSettled;
   }
 
  private:
-  bool settleKey(const std::string& node, const LoginObstacle& obstacle, const std::string& subject, const std::stop_token& stop) {
+  bool settleKey(const std::string& node, const LoginObstacle& obstacle, const std::string& subject,
+                 const std::stop_token& stop) {
     if (trusted_.contains(subject)) return true;
-    note("{}: {} port {} has not been reached from here before. It shows this key:\n  {}\n", node, obstacle.host, obstacle.port, obstacle.shownKey);
+    note("{}: {} port {} has not been reached from here before. It shows this key:\n  {}\n", node, obstacle.host, obstacle.port,
+         obstacle.shownKey);
     const auto answer = ask(fmt::format("Type yes to trust it and add it to {}:", obstacle.knownHosts), true, stop);
     if (!answer || *answer != "yes") return false;
     if (const auto written = trustHostKey(obstacle); !written) {
@@ -87,16 +91,19 @@ class TerminalAdvisor final : public LoginAdvisor {
     }
     return trusted_.insert(subject).second;
   }
-  bool settleSecret(const std::string& node, const LoginObstacle& obstacle, const std::string& subject, const std::stop_token& stop) {
+  bool settleSecret(const std::string& node, const LoginObstacle& obstacle, const std::string& subject,
+                    const std::stop_token& stop) {
     {
       const std::lock_guard lock(mutex_);
       if (!obstacle.wasWrong && secrets_.contains(subject)) return true;  // another node's thread has asked meanwhile
       secrets_.erase(subject);
     }
     if (obstacle.wasWrong) note("{}: that was wrong\n", node);
-    const std::string question = obstacle.kind == Kind::PassPhrase ? fmt::format("{}: pass phrase of {}:", node, obstacle.identity)
-                                 : obstacle.kind == Kind::Password ? fmt::format("{}: password of {}@{}:", node, obstacle.user, obstacle.host)
-                                                                   : fmt::format("{}: {} asks {}: {}", node, obstacle.host, obstacle.user, obstacle.question);
+    const std::string question = obstacle.kind == Kind::PassPhrase
+                                     ? fmt::format("{}: pass phrase of {}:", node, obstacle.identity)
+                                 : obstacle.kind == Kind::Password
+                                     ? fmt::format("{}: password of {}@{}:", node, obstacle.user, obstacle.host)
+                                     : fmt::format("{}: {} asks {}: {}", node, obstacle.host, obstacle.user, obstacle.question);
     auto answer = ask(question, obstacle.isShown, stop);
     if (!answer || answer->empty()) return false;
     const std::lock_guard lock(mutex_);

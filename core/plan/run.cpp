@@ -26,19 +26,25 @@ constexpr std::array<std::pair<std::string_view, Run::OnFailure>, 3> kOnFailure 
 /// What a shell can hold: letters, digits and _, no digit first.
 bool isVariable(std::string_view name) {
   const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
-  return !name.empty() && isLetter(name.front()) && std::ranges::all_of(name, [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
+  return !name.empty() && isLetter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
 }
 
 void addVariable(JsonReader& reader, Run::Environment& environment, const std::string& name, const Json& value) {
-  if (!value.is_string()) return reader.fail("environment", fmt::format("holds {}, which is no text", name), R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
-  if (!isVariable(name)) return reader.fail("environment", fmt::format("holds \"{}\", which is no name of a variable", name), "expected letters, digits and _");
+  if (!value.is_string())
+    return reader.fail("environment", fmt::format("holds {}, which is no text", name),
+                       R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  if (!isVariable(name))
+    return reader.fail("environment", fmt::format("holds \"{}\", which is no name of a variable", name),
+                       "expected letters, digits and _");
   environment[name] = value.get<std::string>();
 }
 
 void readEnvironment(JsonReader& reader, Run& run) {
   const Json& environment = reader.raw("environment");
   if (environment.is_null()) return;
-  if (!environment.is_object()) return reader.fail("environment", "is no object", R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
+  if (!environment.is_object())
+    return reader.fail("environment", "is no object", R"(expected {"NAME": "value", "NODE": {"NAME": "value"}})");
   for (const auto& [name, value] : environment.items()) {
     if (!value.is_object()) {
       addVariable(reader, run.environment, name, value);

@@ -35,7 +35,11 @@ struct Run {
     std::string directory;   // absolute, on the machine of rank 0; empty: in the run's directory there
     bool operator==(const Checkpoint&) const = default;
   } checkpoint;
-  enum class OnFailure { Stop, Resume, Replan } onFailure = OnFailure::Stop;  // Resume: on the same nodes; Replan: without the one that failed
+  enum class OnFailure {
+    Stop,
+    Resume,
+    Replan
+  } onFailure = OnFailure::Stop;  // Resume: on the same nodes; Replan: without the one that failed
   std::string endCommand;  // a shell line for the workstation, run when the run ends; it finds run and cause in its environment
   using Environment = std::map<std::string, std::string>;  // added to what a worker finds, never taken from it
   Environment environment;                                 // of all workers

@@ -16,7 +16,7 @@ namespace evenkeel {
 namespace {
 
 constexpr std::string_view kSeqPrefix = R"({"seq":)";
-constexpr std::int64_t kReserve = std::int64_t{256} << 10;  // asked for at a time
+constexpr std::int64_t kReserve = std::int64_t{256} << 10;   // asked for at a time
 constexpr std::int64_t kLastWords = std::int64_t{64} << 10;  // of it, kept back
 constexpr std::int64_t kTailBytes = std::int64_t{4} << 20;  // more than the longest record
 

@@ -18,8 +18,8 @@ class Journal {
   /// Makes the file; one that exists already is an Error, because a run's directory is used once. Mode 0600.
   [[nodiscard]] static Result<Journal> create(const std::filesystem::path& file);
 
-  /// `fields` are those of the event; seq, time and rank are ours. Once there is no room (disk full) or a write has failed nothing more is
-  /// written and broken() says why.
+  /// `fields` are those of the event; seq, time and rank are ours. Once there is no room (disk full) or a write has failed
+  /// nothing more is written and broken() says why.
   void append(int rank, std::string_view event, const Json& fields);
   /// The same for the few records that say how it ended: room was kept for them while there was some.
   void appendLastWords(int rank, std::string_view event, const Json& fields);

@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
   if (arguments && arguments->command == "reach" && !arguments->reach.targets.empty()) return print(reach(arguments->reach));
   if (!arguments || arguments->directory.empty()) {
     std::fprintf(stderr,
-                 "usage: evenkeel-agent version | listen --address A | reach --to A:PORT ... [--size BYTES ...] [--end] | run --dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
+                 "usage: evenkeel-agent version | listen --address A | reach --to A:PORT ... [--size BYTES ...] [--end] | run "
+                 "--dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
                  "--dir DIR\n");
     return kBadUse;
   }

@@ -37,7 +37,8 @@ Result<Addresses> numeric(const std::string& address, const std::string& port, i
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST | flags;
   addrinfo* found = nullptr;
-  if (const int code = ::getaddrinfo(address.c_str(), port.c_str(), &hints, &found); code != 0) return invalidInput(address, fmt::format("is no numeric address: {}", ::gai_strerror(code)));
+  if (const int code = ::getaddrinfo(address.c_str(), port.c_str(), &hints, &found); code != 0)
+    return invalidInput(address, fmt::format("is no numeric address: {}", ::gai_strerror(code)));
   return Addresses(found, &::freeaddrinfo);
 }
 
@@ -179,11 +180,13 @@ Result<Json> listenAt(const std::string& address) {
   if (!found) return std::move(found).error();
   Fd listener(::socket((*found)->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::bind(listener.get(), (*found)->ai_addr, (*found)->ai_addrlen) != 0 || ::listen(listener.get(), 64) != 0)
-    return failed(address, fmt::format("is no address of this machine: {}", ::strerror(errno)), "give the node the right train_address");
+    return failed(address, fmt::format("is no address of this machine: {}", ::strerror(errno)),
+                  "give the node the right train_address");
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&bound), &size);
-  const auto port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  const auto port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                                      : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
   const pid_t pid = ::fork();
   if (pid < 0) return failed("evenkeel-agent", fmt::format("cannot fork: {}", ::strerror(errno)));
   if (pid == 0) listenOn(listener);
@@ -192,7 +195,8 @@ Result<Json> listenAt(const std::string& address) {
 
 Result<Json> reach(const ReachOptions& options) {
   for (const std::int64_t size : options.sizes) {
-    if (size < 1 || size > kMostBytes) return invalidInput("--sizes", fmt::format("{} bytes cannot be sent", size), "expected 1 to 1073741824");
+    if (size < 1 || size > kMostBytes)
+      return invalidInput("--sizes", fmt::format("{} bytes cannot be sent", size), "expected 1 to 1073741824");
   }
   const std::vector<char> bytes(std::size_t{1} << 20U);
   Json reached = Json::array();

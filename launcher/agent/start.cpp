@@ -44,8 +44,8 @@ Result<Given> readDirectory(const fs::path& directory) {
   return Given{*std::move(node), run, std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000))};
 }
 
-/// The checkpoint directory that the run names, held until this process ends, so that two runs never write into one. Only the node of rank 0
-/// writes there; one that the run does not name lies in the run's own directory.
+/// The checkpoint directory that the run names, held until this process ends, so that two runs never write into one. Only the
+/// node of rank 0 writes there; one that the run does not name lies in the run's own directory.
 Result<Fd> holdCheckpoints(const Given& given) {
   const bool writes = std::ranges::any_of(given.node.ranks, [](const NodeJob::Rank& rank) { return rank.rank == 0; });
   const auto checkpoint = given.run.find("checkpoint");
@@ -60,7 +60,10 @@ Result<Fd> holdCheckpoints(const Given& given) {
   if (!lock.isOpen()) return Fd();
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     const auto holder = readFile(file);
-    return failed(directory.string(), fmt::format("is the checkpoint directory of run {}, which is still running", holder ? holder->substr(0, 64) : "(unknown)"), "name another one, or stop that run");
+    return failed(directory.string(),
+                  fmt::format("is the checkpoint directory of run {}, which is still running",
+                              holder ? holder->substr(0, 64) : "(unknown)"),
+                  "name another one, or stop that run");
   }
   if (::ftruncate(lock.get(), 0) == 0) [[maybe_unused]]
     const ssize_t written = ::write(lock.get(), given.node.runId.data(), given.node.runId.size());  // for the message alone
@@ -124,7 +127,8 @@ Result<Json> startRun(const fs::path& directory) {
   if (pid < 0) return failed("evenkeel-agent", fmt::format("cannot fork: {}", ::strerror(errno)));
   if (pid == 0) {
     fromAgent.close();
-    supervise(directory, *std::move(given), *std::move(journal), std::move(report));  // and holds the checkpoints, which it has inherited
+    supervise(directory, *std::move(given), *std::move(journal),
+              std::move(report));  // and holds the checkpoints, which it has inherited
   }
   report.close();
   std::string text;

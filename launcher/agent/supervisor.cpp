@@ -164,7 +164,8 @@ void Supervisor::turn(std::optional<Clock::time_point> until) {
     hasFailed_ = true;
     std::int64_t lastStep = 0;
     for (const Watched& process : processes_) lastStep = std::max(lastStep, process.lastStep);
-    journal_.appendLastWords(-1, "failed", {{"node", job_.node}, {"reason", journal_.broken()->text()}, {"last_step", lastStep}, {"cause", "own"}});
+    journal_.appendLastWords(
+        -1, "failed", {{"node", job_.node}, {"reason", journal_.broken()->text()}, {"last_step", lastStep}, {"cause", "own"}});
     beginStop(Stop::AfterFailure);
   }
 }
@@ -182,12 +183,16 @@ void Supervisor::readSignals() {
 void Supervisor::noticeStopped() {
   for (Watched& process : processes_) {
     siginfo_t info{};
-    if (!process.isRunning() || ::waitid(P_PID, static_cast<id_t>(process.pid), &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 || info.si_pid == 0) continue;
+    if (!process.isRunning() || ::waitid(P_PID, static_cast<id_t>(process.pid), &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
+        info.si_pid == 0)
+      continue;
     if (info.si_code == CLD_CONTINUED) {
       process.stoppedAt.reset();
     } else if (!process.stoppedAt && stop_ == Stop::No) {
       process.stoppedAt = Clock::now();
-      journal_.append(process.rank, "warning", {{"text", fmt::format("is stopped by SIG{}; it has {} s to go on", ::sigabbrev_np(info.si_status), kMostStopped.count() / 1000)}});
+      journal_.append(process.rank, "warning",
+                      {{"text", fmt::format("is stopped by SIG{}; it has {} s to go on", ::sigabbrev_np(info.si_status),
+                                            kMostStopped.count() / 1000)}});
     }
   }
 }
@@ -329,7 +334,8 @@ std::optional<Supervisor::Clock::time_point> Supervisor::nextDeadline() const {
   if (killAt_) return killAt_;
   auto next = graceEnd_;
   for (const Watched& process : processes_) {
-    if (process.isRunning() && process.stoppedAt && !process.hasFailed && (!next || *process.stoppedAt + kMostStopped < *next)) next = *process.stoppedAt + kMostStopped;
+    if (process.isRunning() && process.stoppedAt && !process.hasFailed && (!next || *process.stoppedAt + kMostStopped < *next))
+      next = *process.stoppedAt + kMostStopped;
   }
   return next;
 }
@@ -338,7 +344,8 @@ void Supervisor::enforceDeadlines() {
   const auto now = Clock::now();
   for (Watched& process : processes_) {
     if (process.isRunning() && process.stoppedAt && !process.hasFailed && now >= *process.stoppedAt + kMostStopped)
-      reportFailure(process, fmt::format("was stopped (SIGSTOP) and did not go on for {} s", kMostStopped.count() / 1000), process.lastStep, "own");
+      reportFailure(process, fmt::format("was stopped (SIGSTOP) and did not go on for {} s", kMostStopped.count() / 1000),
+                    process.lastStep, "own");
   }
   if (graceEnd_ && now >= *graceEnd_) beginStop(Stop::AfterFailure);
   if (killAt_ && now >= *killAt_) {

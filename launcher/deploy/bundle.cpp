@@ -53,7 +53,8 @@ class Parts {
       }
       if (at_ == parts_.size()) return {};
       const Part& part = parts_[at_++];
-      announced_ = fmt::format("{} {} {} {} {} {}\n", part.file->sha256, part.file->isStored ? "-" : std::to_string(part.size - part.offset), part.size, part.packer,
+      announced_ = fmt::format("{} {} {} {} {} {}\n", part.file->sha256,
+                               part.file->isStored ? "-" : std::to_string(part.size - part.offset), part.size, part.packer,
                                part.file->isProgram ? "0700" : "0600", part.file->name);
       left_ = part.file->isStored ? 0 : part.size - part.offset;
       if (left_ == 0) continue;
@@ -86,8 +87,9 @@ done
 exit 0
 )sh";
 
-// What a cut connection has left is taken by renaming it: of several that copy the same file to one store (nodes that share a home directory) one
-// goes on with it, the others begin anew under names of their own. One whose copier was killed before it could give it back is recognised by its age.
+// What a cut connection has left is taken by renaming it: of several that copy the same file to one store (nodes that share a
+// home directory) one goes on with it, the others begin anew under names of their own. One whose copier was killed before it
+// could give it back is recognised by its age.
 constexpr const char* kPartsScript = R"sh(
 store=$1 tag=$2; shift 2
 for part in "$@"; do
@@ -98,8 +100,8 @@ done
 exit 0
 )sh";
 
-// The shell must not die of a signal when the connection does: what has come so far is kept for the next time. Complaints go to stderr as they
-// come; that all is well is for the marks to say, which a full disk lacks too.
+// The shell must not die of a signal when the connection does: what has come so far is kept for the next time. Complaints go to
+// stderr as they come; that all is well is for the marks to say, which a full disk lacks too.
 constexpr const char* kStoreScript = R"sh(
 umask 077; trap '' PIPE HUP
 store=$1 dir=$2 tag=$3 names= status=0
@@ -130,7 +132,8 @@ exit $status
 std::string storeBelow(const std::string& cache) { return cache + "/files"; }
 
 /// What a cut connection has left of each part on the node.
-Result<void> findOffsets(Host& host, const std::string& store, const std::string& tag, std::vector<Part>& parts, const std::stop_token& stop) {
+Result<void> findOffsets(Host& host, const std::string& store, const std::string& tag, std::vector<Part>& parts,
+                         const std::stop_token& stop) {
   std::vector<std::string> argv{"sh", "-c", kPartsScript, "sh", store, tag};
   for (const Part& part : parts) argv.push_back(part.nameThere());
   auto looked = run(host, {.argv = std::move(argv), .deadline = std::chrono::seconds(60)}, stop);
@@ -209,7 +212,8 @@ Result<void> copyFiles(Host& host, const std::string& cache, const Bundle& bundl
   }
   if (!odd.empty()) {
     odd.insert(odd.begin(), {"rm", "-f", "--"});
-    if (auto removed = run(host, {.argv = std::move(odd), .deadline = std::chrono::seconds(60)}, stop); !removed) return removed.error();
+    if (auto removed = run(host, {.argv = std::move(odd), .deadline = std::chrono::seconds(60)}, stop); !removed)
+      return removed.error();
   }
   Parts stream(std::move(parts), onProgress);
   auto ran = run(host,

@@ -61,7 +61,8 @@ Result<ElfImage> load(const std::filesystem::path& file) {
   if (!stream) return invalidInput(file.string(), "cannot be opened");
   std::string bytes(static_cast<std::size_t>(stream.tellg()), '\0');
   stream.seekg(0);
-  if (!stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return failed(file.string(), "cannot be read to its end");
+  if (!stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+    return failed(file.string(), "cannot be read to its end");
   ElfImage image(std::move(bytes));
   if (!image.isUsable()) return invalidInput(file.string(), "is no program or library of this kind of machine");
   return image;
@@ -134,7 +135,8 @@ Result<ElfFile> readElf(const std::filesystem::path& file) {
   return elf;
 }
 
-Result<void> copyWithoutNeeded(const std::filesystem::path& from, const std::filesystem::path& to, const std::set<std::string>& dropped) {
+Result<void> copyWithoutNeeded(const std::filesystem::path& from, const std::filesystem::path& to,
+                               const std::set<std::string>& dropped) {
   auto image = load(from);
   if (!image) return std::move(image).error();
   const std::vector<Elf64_Shdr> sections = image->sections();
@@ -148,7 +150,9 @@ Result<void> copyWithoutNeeded(const std::filesystem::path& from, const std::fil
       image->put(section.sh_offset + kept, *entry);
       kept += sizeof(Elf64_Dyn);
     }
-    for (; kept + sizeof(Elf64_Dyn) <= section.sh_size && image->at<Elf64_Dyn>(section.sh_offset + kept); kept += sizeof(Elf64_Dyn)) image->put(section.sh_offset + kept, Elf64_Dyn{});
+    for (; kept + sizeof(Elf64_Dyn) <= section.sh_size && image->at<Elf64_Dyn>(section.sh_offset + kept);
+         kept += sizeof(Elf64_Dyn))
+      image->put(section.sh_offset + kept, Elf64_Dyn{});
   }
   std::ofstream stream(to, std::ios::binary | std::ios::trunc);
   stream.write(image->bytes().data(), static_cast<std::streamsize>(image->bytes().size()));

@@ -17,7 +17,8 @@ std::vector<std::string> packersHere() {
   std::vector<std::string> found;
   LocalHost here("this machine");
   for (const char* packer : {"zstd", "gzip"}) {
-    const auto looked = run(here, {.argv = {"sh", "-c", "command -v \"$1\"", "sh", packer}, .deadline = std::chrono::seconds(10)});
+    const auto looked =
+        run(here, {.argv = {"sh", "-c", "command -v \"$1\"", "sh", packer}, .deadline = std::chrono::seconds(10)});
     if (looked && looked->ending.wasGood()) found.emplace_back(packer);
   }
   return found;
@@ -34,10 +35,11 @@ Result<fs::path> packedFile(const BundleFile& file, const fs::path& folder, cons
   std::ofstream stream(part, std::ios::binary | std::ios::trunc);
   LocalHost here("this machine");
   std::string complaint;
-  const auto ran = here.execute({.argv = {packer, packer == "zstd" ? "-3" : "-6", "-c", std::filesystem::canonical(file.file).string()},
-                                 .onOutput = [&](std::string_view piece) { stream.write(piece.data(), static_cast<std::streamsize>(piece.size())); },
-                                 .onErrorOutput = [&](std::string_view piece) { complaint += piece; },
-                                 .silence = std::chrono::seconds(120)});
+  const auto ran = here.execute(
+      {.argv = {packer, packer == "zstd" ? "-3" : "-6", "-c", std::filesystem::canonical(file.file).string()},
+       .onOutput = [&](std::string_view piece) { stream.write(piece.data(), static_cast<std::streamsize>(piece.size())); },
+       .onErrorOutput = [&](std::string_view piece) { complaint += piece; },
+       .silence = std::chrono::seconds(120)});
   stream.close();
   if (ran && ran->wasGood() && stream) {
     fs::permissions(part, fs::perms::owner_read | fs::perms::owner_write, failure);
@@ -46,7 +48,8 @@ Result<fs::path> packedFile(const BundleFile& file, const fs::path& folder, cons
   }
   fs::remove(part, failure);
   if (!ran) return ran.error();
-  return failed(file.file.string(), fmt::format("cannot be packed by {} ({}): {}", packer, ran->text(), complaint.substr(0, 200)));
+  return failed(file.file.string(),
+                fmt::format("cannot be packed by {} ({}): {}", packer, ran->text(), complaint.substr(0, 200)));
 }
 
 }  // namespace evenkeel

@@ -11,7 +11,8 @@ namespace evenkeel {
 namespace {
 
 std::string placeOf(const PairNode& node, int port) {
-  return node.address.find(':') == std::string::npos ? fmt::format("{}:{}", node.address, port) : fmt::format("[{}]:{}", node.address, port);
+  return node.address.find(':') == std::string::npos ? fmt::format("{}:{}", node.address, port)
+                                                     : fmt::format("[{}]:{}", node.address, port);
 }
 
 template <class Work>
@@ -21,11 +22,13 @@ void onAll(std::size_t count, const Work& work) {
 }
 
 /// What the agent printed on success.
-Result<Json> ask(const PairNode& node, std::vector<std::string> argv, std::chrono::milliseconds deadline, const std::stop_token& stop) {
+Result<Json> ask(const PairNode& node, std::vector<std::string> argv, std::chrono::milliseconds deadline,
+                 const std::stop_token& stop) {
   argv.insert(argv.begin(), node.agent);
   auto ran = run(*node.host, {.argv = std::move(argv), .deadline = deadline}, stop);
   if (!ran) return std::move(ran).error();
-  if (!ran->ending.wasGood()) return failed(node.name, fmt::format("{} ({})", ran->err.substr(0, ran->err.find('\n')), ran->ending.text()));
+  if (!ran->ending.wasGood())
+    return failed(node.name, fmt::format("{} ({})", ran->err.substr(0, ran->err.find('\n')), ran->ending.text()));
   return parseJson(ran->out, node.name + ": evenkeel-agent");
 }
 
@@ -61,7 +64,8 @@ class Listeners {
 
 }  // namespace
 
-Result<std::vector<PairFault>> connectionMatrix(const std::vector<PairNode>& nodes, std::chrono::milliseconds deadline, const std::stop_token& stop) {
+Result<std::vector<PairFault>> connectionMatrix(const std::vector<PairNode>& nodes, std::chrono::milliseconds deadline,
+                                                const std::stop_token& stop) {
   const Listeners listeners(nodes, deadline, stop);
   std::vector<std::vector<PairFault>> faults(nodes.size());
   std::vector<std::optional<Error>> errors(nodes.size());
@@ -93,11 +97,13 @@ Result<std::vector<PairFault>> connectionMatrix(const std::vector<PairNode>& nod
   return all;
 }
 
-Result<std::vector<PairRate>> measurePairs(const std::vector<PairNode>& nodes, const std::vector<Bytes>& sizes, std::chrono::milliseconds deadline,
-                                           const std::function<void(const PairRate&)>& onPair, const std::stop_token& stop) {
+Result<std::vector<PairRate>> measurePairs(const std::vector<PairNode>& nodes, const std::vector<Bytes>& sizes,
+                                           std::chrono::milliseconds deadline, const std::function<void(const PairRate&)>& onPair,
+                                           const std::stop_token& stop) {
   const Listeners listeners(nodes, deadline, stop);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!listeners.runs(i)) return failed(nodes[i].name, fmt::format("cannot listen at {}: {}", nodes[i].address, listeners.errorOf(i)));
+    if (!listeners.runs(i))
+      return failed(nodes[i].name, fmt::format("cannot listen at {}: {}", nodes[i].address, listeners.errorOf(i)));
   }
   std::vector<PairRate> rates;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -108,11 +114,13 @@ Result<std::vector<PairRate>> measurePairs(const std::vector<PairNode>& nodes, c
       if (!said) return said.error();
       const Json one = said->value("reached", Json::array()).empty() ? Json::object() : (*said)["reached"][0];
       if (!one.value("ok", false) || one.value("times_us", Json::array()).size() != sizes.size())
-        return unreachable(nodes[i].name, fmt::format("cannot connect to {} at {}: {}", nodes[j].name, nodes[j].address, one.value("reason", "no answer")));
+        return unreachable(nodes[i].name, fmt::format("cannot connect to {} at {}: {}", nodes[j].name, nodes[j].address,
+                                                      one.value("reason", "no answer")));
       PairRate rate{.first = i, .second = j, .link = {}};
       rate.link.latency = Seconds{one.value("latency_us", 0.0) / 1e6};
       for (std::size_t s = 0; s < sizes.size(); ++s)
-        rate.link.table.push_back({sizes[s], BytesPerSecond{static_cast<double>(sizes[s].value) / (one["times_us"][s].get<double>() / 1e6)}});
+        rate.link.table.push_back(
+            {sizes[s], BytesPerSecond{static_cast<double>(sizes[s].value) / (one["times_us"][s].get<double>() / 1e6)}});
       if (!rate.link.table.empty()) rate.link.bandwidth = rate.link.table.back().bandwidth;
       rates.push_back(rate);
       if (onPair) onPair(rate);

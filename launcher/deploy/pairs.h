@@ -23,9 +23,10 @@ struct PairFault {
   bool operator==(const PairFault&) const = default;
 };
 
-/// Lets every node connect to every other one at its address, all at once; empty: all can. A node that cannot even listen there is a fault
-/// between it and itself. Nothing stays behind.
-[[nodiscard]] Result<std::vector<PairFault>> connectionMatrix(const std::vector<PairNode>& nodes, std::chrono::milliseconds deadline,
+/// Lets every node connect to every other one at its address, all at once; empty: all can. A node that cannot even listen there
+/// is a fault between it and itself. Nothing stays behind.
+[[nodiscard]] Result<std::vector<PairFault>> connectionMatrix(const std::vector<PairNode>& nodes,
+                                                              std::chrono::milliseconds deadline,
                                                               const std::stop_token& stop = {});
 
 /// What a connection between two nodes (indices) gives: half a round trip of one byte, and the rate of messages of several sizes.
@@ -34,9 +35,11 @@ struct PairRate {
   LinkSpec link;
 };
 
-/// Measures all pairs, one after the other so that they do not share a wire; `onPair` hears of each. A pair that cannot connect is an Error.
-/// About half a second a size and pair.
-[[nodiscard]] Result<std::vector<PairRate>> measurePairs(const std::vector<PairNode>& nodes, const std::vector<Bytes>& sizes, std::chrono::milliseconds deadline,
-                                                         const std::function<void(const PairRate&)>& onPair = {}, const std::stop_token& stop = {});
+/// Measures all pairs, one after the other so that they do not share a wire; `onPair` hears of each. A pair that cannot connect
+/// is an Error. About half a second a size and pair.
+[[nodiscard]] Result<std::vector<PairRate>> measurePairs(const std::vector<PairNode>& nodes, const std::vector<Bytes>& sizes,
+                                                         std::chrono::milliseconds deadline,
+                                                         const std::function<void(const PairRate&)>& onPair = {},
+                                                         const std::stop_token& stop = {});
 
 }  // namespace evenkeel

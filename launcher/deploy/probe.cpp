@@ -76,8 +76,7 @@ Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::sto
 Error explainFailure(const std::string& where, const std::string& program, const CommandOutput& output) {
   const std::string& said = output.err;
   if (const std::string library = between(said, "error while loading shared libraries: ", ":"); !library.empty()) {
-    return failed(where, fmt::format("lacks the library {}, which {} needs", library, program),
-                  "install it there");
+    return failed(where, fmt::format("lacks the library {}, which {} needs", library, program), "install it there");
   }
   if (const std::string version = between(said, "version `", "' not found"); !version.empty()) {
     return failed(where, fmt::format("has too old a system for {}: it needs {}", program, version),

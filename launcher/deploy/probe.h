@@ -18,7 +18,7 @@ struct NodeFacts {
   std::string libc;             // "glibc 2.36"; empty: another C library
   std::string machine;          // equal for two nodes exactly if they share loopback: one boot, one network namespace
   std::uint64_t freeBytes = 0;  // where the cache goes
-  std::string unwritable;       // the first of both directories, or of what is there of its path, that cannot be written; empty: none
+  std::string unwritable;  // the first of both directories, or of what is there of its path, that cannot be written; empty: none
 };
 
 /// One command, one script. Changes nothing.

@@ -25,8 +25,9 @@ constexpr std::chrono::milliseconds kLimit{60'000};
 
 /// What every machine brings along, and what must be the machine's own: the C library, and the driver's side of CUDA.
 bool isOfTheMachine(const std::string& soname) {
-  static const std::vector<std::string> names = {"libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libutil.so", "libresolv.so", "libnsl.so", "libanl.so",
-                                                 "ld-linux", "linux-vdso", "libcuda.so", "libnvidia-"};
+  static const std::vector<std::string> names = {"libc.so",    "libm.so",      "libpthread.so", "libdl.so",  "librt.so",
+                                                 "libutil.so", "libresolv.so", "libnsl.so",     "libanl.so", "ld-linux",
+                                                 "linux-vdso", "libcuda.so",   "libnvidia-"};
   return std::ranges::any_of(names, [&](const std::string& name) { return soname.starts_with(name); });
 }
 
@@ -49,8 +50,11 @@ Result<std::vector<std::pair<std::string, fs::path>>> loadedBy(const std::vector
       std::string soname, arrow, path;
       words >> soname >> arrow >> path;
       if (arrow != "=>" || isOfTheMachine(soname)) continue;
-      if (path == "not") return failed(program.string(), fmt::format("needs {}, which is not on this machine", soname), "install it, or build anew");
-      if (std::ranges::none_of(loaded, [&](const auto& known) { return known.first == soname; })) loaded.emplace_back(soname, fs::canonical(path));
+      if (path == "not")
+        return failed(program.string(), fmt::format("needs {}, which is not on this machine", soname),
+                      "install it, or build anew");
+      if (std::ranges::none_of(loaded, [&](const auto& known) { return known.first == soname; }))
+        loaded.emplace_back(soname, fs::canonical(path));
     }
   }
   return loaded;
@@ -59,9 +63,11 @@ Result<std::vector<std::pair<std::string, fs::path>>> loadedBy(const std::vector
 /// The libraries of which a symbol is used, starting from the programs, and those on the way to them.
 class Closure {
  public:
-  explicit Closure(std::vector<Library> all, std::size_t programs) : all_(std::move(all)), kept_(all_.size(), false), programs_(programs) {
+  explicit Closure(std::vector<Library> all, std::size_t programs)
+      : all_(std::move(all)), kept_(all_.size(), false), programs_(programs) {
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      for (const std::string& symbol : all_[i].elf.defined) definer_.emplace(symbol, i);  // the first one in the loader's order wins
+      for (const std::string& symbol : all_[i].elf.defined)
+        definer_.emplace(symbol, i);  // the first one in the loader's order wins
       index_.emplace(all_[i].soname, i);
     }
   }
@@ -118,7 +124,8 @@ std::string keyOf(const Bundle& programs, const std::vector<std::pair<std::strin
   for (const BundleFile& file : programs.files) text += " " + file.sha256;
   for (const auto& [soname, file] : loaded) {
     std::error_code failure;
-    text += fmt::format(" {} {} {}", file.string(), fs::file_size(file, failure), fs::last_write_time(file, failure).time_since_epoch().count());
+    text += fmt::format(" {} {} {}", file.string(), fs::file_size(file, failure),
+                        fs::last_write_time(file, failure).time_since_epoch().count());
   }
   return sha256(text).substr(0, 32);
 }
@@ -158,7 +165,8 @@ std::optional<Bundle> madeBefore(const fs::path& folder) {
 }
 
 /// Copies what is kept into a folder and lets the programs run there with every symbol bound.
-Result<Bundle> make(const fs::path& folder, const std::vector<Library>& all, std::size_t programs, const std::vector<bool>& kept) {
+Result<Bundle> make(const fs::path& folder, const std::vector<Library>& all, std::size_t programs,
+                    const std::vector<bool>& kept) {
   std::set<std::string> dropped;
   std::string glibc;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -178,9 +186,13 @@ Result<Bundle> make(const fs::path& folder, const std::vector<Library>& all, std
   for (std::size_t i = 0; i < programs; ++i) {
     const std::string& program = all[i].soname;
     const std::string argument = program == "evenkeel-agent" ? "version" : "--features";
-    const auto tried = run(here, {.argv = {"env", "LD_BIND_NOW=1", "LD_LIBRARY_PATH=" + (folder / "lib").string(), (folder / program).string(), argument}, .deadline = kLimit});
+    const auto tried = run(here, {.argv = {"env", "LD_BIND_NOW=1", "LD_LIBRARY_PATH=" + (folder / "lib").string(),
+                                           (folder / program).string(), argument},
+                                  .deadline = kLimit});
     if (!tried) return tried.error();
-    if (!tried->ending.wasGood()) return failed(program, fmt::format("does not run with the libraries that were chosen for it: {}", tried->err.substr(0, 300)));
+    if (!tried->ending.wasGood())
+      return failed(program,
+                    fmt::format("does not run with the libraries that were chosen for it: {}", tried->err.substr(0, 300)));
   }
   return describe(folder, names, glibc);
 }

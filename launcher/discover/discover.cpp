@@ -153,14 +153,20 @@ class HostReader {
     const ProbeAnswer* said = answer("torch");
     if (said == nullptr || host_.found.empty()) return;
     host_.torch = parseTorch(said->text);
-    if (!host_.torch) return row("torch", false, "Python has none", "install PyTorch there, or name a LibTorch when the worker is built (CMAKE_PREFIX_PATH)");
+    if (!host_.torch)
+      return row("torch", false, "Python has none",
+                 "install PyTorch there, or name a LibTorch when the worker is built (CMAKE_PREFIX_PATH)");
     const FoundTorch& torch = *host_.torch;
     std::set<std::string> objections;
     for (const FoundHost::Slot& slot : host_.found) {
       if (const std::string objection = objectionTo(torch, slot.device); !objection.empty()) objections.insert(objection);
     }
-    for (const std::string& objection : objections) row("torch", false, objection, "install a PyTorch that fits the cards and their driver");
-    if (objections.empty()) row("torch", true, fmt::format("{} (CUDA {}, NCCL {}) in {}", torch.version, torch.cuda, torch.nccl.empty() ? "none" : torch.nccl, torch.path));
+    for (const std::string& objection : objections)
+      row("torch", false, objection, "install a PyTorch that fits the cards and their driver");
+    if (objections.empty())
+      row("torch", true,
+          fmt::format("{} (CUDA {}, NCCL {}) in {}", torch.version, torch.cuda, torch.nccl.empty() ? "none" : torch.nccl,
+                      torch.path));
   }
 
   FoundHost& host_;
@@ -268,11 +274,23 @@ Json toJson(const std::vector<FoundHost>& hosts) {
                          {"driver", slot.device.driver}, {"capability", slot.device.capability}, {"processes", slot.device.processes},
                          {"problem", slot.device.problem}, {"ticked", slot.isTicked}});
     }
-    all.push_back({{"host", found.host.name}, {"reached", found.reached}, {"rows", rows}, {"devices", devices}, {"links", found.links},
-                   {"torch", found.torch ? Json{{"path", found.torch->path}, {"version", found.torch->version}, {"cuda", found.torch->cuda}, {"nccl", found.torch->nccl},
-                                                {"architectures", found.torch->architectures}} : Json()},
-                   {"nic_gbs", rounded(gbs(found.nic.bandwidth))}, {"nic_per_device", found.nic.perDevice}, {"architecture", found.architecture},
-                   {"libc", found.libc}, {"memory_gib", rounded(gib(found.memory))}, {"disk_free_gib", rounded(gib(found.diskFree))}});
+    all.push_back({{"host", found.host.name},
+                   {"reached", found.reached},
+                   {"rows", rows},
+                   {"devices", devices},
+                   {"links", found.links},
+                   {"torch", found.torch ? Json{{"path", found.torch->path},
+                                                {"version", found.torch->version},
+                                                {"cuda", found.torch->cuda},
+                                                {"nccl", found.torch->nccl},
+                                                {"architectures", found.torch->architectures}}
+                                         : Json()},
+                   {"nic_gbs", rounded(gbs(found.nic.bandwidth))},
+                   {"nic_per_device", found.nic.perDevice},
+                   {"architecture", found.architecture},
+                   {"libc", found.libc},
+                   {"memory_gib", rounded(gib(found.memory))},
+                   {"disk_free_gib", rounded(gib(found.diskFree))}});
   }
   return all;
 }

@@ -13,7 +13,8 @@
 namespace evenkeel {
 namespace {
 
-/// The oldest Linux driver for each CUDA major version. Source: NVIDIA, "CUDA Compatibility", minor version compatibility, table 1.
+/// The oldest Linux driver for each CUDA major version. Source: NVIDIA, "CUDA Compatibility", minor version compatibility,
+/// table 1.
 constexpr std::array<std::pair<int, std::array<int, 2>>, 3> kOldestDriver = {{{11, {450, 80}}, {12, {525, 60}}, {13, {580, 0}}}};
 
 /// The first two numbers of "535.129.03", "8.0"; nothing if it does not begin with two.
@@ -45,8 +46,11 @@ std::optional<FoundTorch> parseTorch(std::string_view text) {
   if (begin == std::string_view::npos) return std::nullopt;
   const auto json = parseJson(text.substr(begin, text.find('\n', begin) - begin), "torch");
   if (!json || !json->is_object()) return std::nullopt;
-  const auto textOf = [&](const char* key) { return json->contains(key) && (*json)[key].is_string() ? (*json)[key].get<std::string>().substr(0, 400) : std::string(); };
-  FoundTorch torch{.path = textOf("path"), .version = textOf("version"), .cuda = textOf("cuda"), .nccl = textOf("nccl"), .architectures = {}};
+  const auto textOf = [&](const char* key) {
+    return json->contains(key) && (*json)[key].is_string() ? (*json)[key].get<std::string>().substr(0, 400) : std::string();
+  };
+  FoundTorch torch{
+      .path = textOf("path"), .version = textOf("version"), .cuda = textOf("cuda"), .nccl = textOf("nccl"), .architectures = {}};
   if (const auto listed = json->find("architectures"); listed != json->end() && listed->is_array()) {
     for (const Json& one : *listed) {
       if (one.is_string()) torch.architectures.push_back(one.get<std::string>());
@@ -58,12 +62,16 @@ std::optional<FoundTorch> parseTorch(std::string_view text) {
 std::string objectionTo(const FoundTorch& torch, const FoundDevice& device) {
   if (torch.cuda.empty()) return fmt::format("torch {} in {} knows the CPU only", torch.version, torch.path);
   const auto capability = twoNumbers(device.capability);
-  if (capability && !torch.architectures.empty() && std::ranges::none_of(torch.architectures, [&](const std::string& a) { return covers(a, *capability); }))
-    return fmt::format("torch {} has no code for compute capability {} (it has {})", torch.version, device.capability, fmt::join(torch.architectures, ", "));
+  if (capability && !torch.architectures.empty() &&
+      std::ranges::none_of(torch.architectures, [&](const std::string& a) { return covers(a, *capability); }))
+    return fmt::format("torch {} has no code for compute capability {} (it has {})", torch.version, device.capability,
+                       fmt::join(torch.architectures, ", "));
   const auto cuda = twoNumbers(torch.cuda), driver = twoNumbers(device.driver);
   if (!cuda || !driver) return {};
   for (const auto& [major, oldest] : kOldestDriver) {
-    if (major == (*cuda)[0] && *driver < oldest) return fmt::format("driver {} is too old for CUDA {}: it needs {}.{} at least", device.driver, torch.cuda, oldest[0], oldest[1]);
+    if (major == (*cuda)[0] && *driver < oldest)
+      return fmt::format("driver {} is too old for CUDA {}: it needs {}.{} at least", device.driver, torch.cuda, oldest[0],
+                         oldest[1]);
   }
   return {};
 }
@@ -75,7 +83,8 @@ std::string unlikeNccl(const std::vector<std::pair<std::string, FoundTorch>>& ho
   }
   if (versions.size() < 2) return {};
   std::string said;
-  for (const auto& [version, names] : versions) said += fmt::format("{}{} on {}", said.empty() ? "NCCL " : ", ", version, fmt::join(names, " and "));
+  for (const auto& [version, names] : versions)
+    said += fmt::format("{}{} on {}", said.empty() ? "NCCL " : ", ", version, fmt::join(names, " and "));
   return said;
 }
 

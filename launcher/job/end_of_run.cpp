@@ -13,7 +13,8 @@ constexpr std::chrono::milliseconds kLimit{60'000};
 
 }  // namespace
 
-Result<void> endRun(RunHistory& history, const RunRecord& run, JobState state, const std::optional<JobFailure>& failure, JobObserver* observer) {
+Result<void> endRun(RunHistory& history, const RunRecord& run, JobState state, const std::optional<JobFailure>& failure,
+                    JobObserver* observer) {
   const auto isNews = history.setState(run.id, state, failure);
   if (!isNews) return isNews.error();
   const std::string command = textOf(run.run, "end_command");
@@ -26,7 +27,9 @@ Result<void> endRun(RunHistory& history, const RunRecord& run, JobState state, c
   LocalHost here("this machine");
   const auto ran = evenkeel::run(here, {.argv = std::move(argv), .deadline = kLimit});
   if (observer == nullptr || (ran && ran->ending.wasGood())) return {};
-  observer->onLog("this machine", -1, "warning", fmt::format("the end command failed: {}", ran ? ran->ending.text() + (ran->err.empty() ? "" : ": " + ran->err) : ran.error().text()));
+  observer->onLog("this machine", -1, "warning",
+                  fmt::format("the end command failed: {}",
+                              ran ? ran->ending.text() + (ran->err.empty() ? "" : ": " + ran->err) : ran.error().text()));
   return {};
 }
 

@@ -53,7 +53,8 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
   Result<void> made;
   if (version == 0) made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion));
   if (version == 1) {
-    made = database_.execute(fmt::format("ALTER TABLE runs ADD COLUMN continues TEXT NOT NULL DEFAULT ''; PRAGMA user_version = {};", kSchemaVersion));
+    made = database_.execute(
+        fmt::format("ALTER TABLE runs ADD COLUMN continues TEXT NOT NULL DEFAULT ''; PRAGMA user_version = {};", kSchemaVersion));
   }
   if (version > kSchemaVersion) {
     made = failed(file.string(),
@@ -81,7 +82,8 @@ Result<void> RunHistory::add(const RunRecord& record) {
 
 Result<RunRecord> RunHistory::find(const std::string& id) {
   Statement query = database_.prepare(
-      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested, continues FROM "
+      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested, continues "
+      "FROM "
       "runs WHERE id = ?");
   query.add(std::string_view(id));
   if (!query.step()) return query.hasFailed() ? database_.lastError() : unknownRun(id);
@@ -199,8 +201,10 @@ Result<std::vector<RunRow>> RunHistory::rows() {
 }
 
 /// A later attempt begins at a checkpoint: what an earlier one trained from there on did not count.
-Result<void> RunHistory::addLosses(const RunRecord& record, std::map<std::int64_t, double>& losses, std::vector<std::string>& attempts) {
-  Statement steps = database_.prepare("SELECT step, loss, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
+Result<void> RunHistory::addLosses(const RunRecord& record, std::map<std::int64_t, double>& losses,
+                                   std::vector<std::string>& attempts) {
+  Statement steps =
+      database_.prepare("SELECT step, loss, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
   steps.add(std::string_view(record.id)).add(std::int64_t{record.worldSize});
   const std::int64_t next = losses.empty() ? std::numeric_limits<std::int64_t>::max() : losses.begin()->first;
   while (steps.step()) {

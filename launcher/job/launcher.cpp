@@ -280,10 +280,13 @@ Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) 
     lines.push_back(fmt::format("# node {} ({}), node rank {}", layouts[i].name, isHere ? "this machine" : target.host, i));
     if (!isHere) {
       lines.push_back("# what is copied, as a command; launch itself sends only what lacks there");
-      lines.push_back(fmt::format("tar -C {} -cf - {} | {} {}", shellWord(bundle->files.front().file.parent_path().string()), anyAway && bundle->files.size() > 2 ? "evenkeel-agent evenkeel-worker lib" : "evenkeel-agent evenkeel-worker",
-                                  shellLine(ssh), shellWord(fmt::format("mkdir -p {0} && tar -C {0} -xf -", programs))));
+      lines.push_back(fmt::format(
+          "tar -C {} -cf - {} | {} {}", shellWord(bundle->files.front().file.parent_path().string()),
+          anyAway && bundle->files.size() > 2 ? "evenkeel-agent evenkeel-worker lib" : "evenkeel-agent evenkeel-worker",
+          shellLine(ssh), shellWord(fmt::format("mkdir -p {0} && tar -C {0} -xf -", programs))));
     }
-    lines.push_back(there(fmt::format("umask 077; mkdir -p {}", directory)) + fmt::format("  # then {} and {} go there, see resources/docs/protocol.md", kJobFile, kNodeFile));
+    lines.push_back(there(fmt::format("umask 077; mkdir -p {}", directory)) +
+                    fmt::format("  # then {} and {} go there, see resources/docs/protocol.md", kJobFile, kNodeFile));
     for (const NodeJob::Rank& rank : layouts[i].ranks) {
       lines.push_back(
           fmt::format("#   rank {} on {}: RANK={} WORLD_SIZE={} LOCAL_RANK={} LOCAL_WORLD_SIZE={} NODE_RANK={} "

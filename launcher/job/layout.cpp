@@ -60,7 +60,11 @@ SshTarget targetOf(const LaunchRequest& request, const NodeLayout& layout) {
 Result<std::unique_ptr<Host>> connectTo(const SshTarget& target, const std::string& name, std::chrono::milliseconds deadline,
                                         std::stop_token stop, LoginHelp* help) {
   if (target.host.empty()) return std::unique_ptr<Host>(std::make_unique<LocalHost>(name));
-  SshAddress address{.host = target.host, .user = target.user, .identity = target.identity, .knownHosts = target.knownHosts, .proxyJump = target.proxyJump};
+  SshAddress address{.host = target.host,
+                     .user = target.user,
+                     .identity = target.identity,
+                     .knownHosts = target.knownHosts,
+                     .proxyJump = target.proxyJump};
   if (target.port != SshTarget{}.port) address.port = target.port;  // 22 is what a file means that names no port
   return connectSsh(name, address, deadline, std::move(stop), help);
 }

@@ -110,11 +110,14 @@ void Preparation::examinePlan() {
   for (const auto& [node, environment] : request_.run.nodeEnvironment) {
     const auto& nodes = request_.plan.cluster.nodes;
     if (std::ranges::find(nodes, node, &Node::name) == nodes.end())
-      object("", "run", invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node), "expected the name of a node"));
+      object("", "run",
+             invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node),
+                          "expected the name of a node"));
   }
   if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
   const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request_, layout).host.empty(); };
-  auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_) : programBundle(request_.programs);
+  auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_)
+                                                                     : programBundle(request_.programs);
   if (bundle) {
     programs_ = *std::move(bundle);
   } else {
@@ -147,7 +150,9 @@ void Preparation::examineNode(PreparedNode& node) {
   const std::string version = node.facts.libc.starts_with("glibc ") ? node.facts.libc.substr(6) : std::string();
   if (!node.isHere() && !programs_->glibc.empty() && compareVersions(version, programs_->glibc) < 0) {
     return object(name, "machine",
-                  failed(name, fmt::format("has {}, and our programs need glibc {}", version.empty() ? "no glibc" : node.facts.libc, programs_->glibc),
+                  failed(name,
+                         fmt::format("has {}, and our programs need glibc {}", version.empty() ? "no glibc" : node.facts.libc,
+                                     programs_->glibc),
                          "build them on a system as old as the oldest node"));
   }
   tell({.node = name,
@@ -163,7 +168,8 @@ void Preparation::examineDisk(const PreparedNode& node) {
   const std::string found = fmt::format("{} free in {}", megabytes(node.facts.freeBytes), node.facts.cacheDirectory);
   if (!node.facts.unwritable.empty()) {
     object(node.layout.name, "disk",
-           failed("", fmt::format("{} cannot be written", node.facts.unwritable), "set XDG_CACHE_HOME and XDG_DATA_HOME there to folders that can"));
+           failed("", fmt::format("{} cannot be written", node.facts.unwritable),
+                  "set XDG_CACHE_HOME and XDG_DATA_HOME there to folders that can"));
   } else if (node.facts.freeBytes < needed) {
     object(node.layout.name, "disk", failed("", fmt::format("{}; {} are needed", found, megabytes(needed))));
   } else {
@@ -192,7 +198,8 @@ void Preparation::examinePrograms(PreparedNode& node) {
   tell({.node = node.layout.name,
         .check = "programs",
         .passed = true,
-        .detail = missing == 0 ? "are there, from another version" : fmt::format("{} are to be copied (packed: less)", megabytes(missing))});
+        .detail = missing == 0 ? "are there, from another version"
+                               : fmt::format("{} are to be copied (packed: less)", megabytes(missing))});
 }
 
 void Preparation::tryOut(PreparedNode& node) {
@@ -254,19 +261,32 @@ void Preparation::copy() {
   examineConnections();
 }
 
-/// That each node can connect to each other one where training will: loopback, a firewall or the wrong interface shows here, with both names,
-/// and not as a silence after the start.
+/// That each node can connect to each other one where training will: loopback, a firewall or the wrong interface shows here, with
+/// both names, and not as a silence after the start.
 void Preparation::examineConnections() {
   if (nodes_.size() < 2 || isLoopbackEnough() || firstCode_ || stop_.stop_requested()) return;
   std::vector<PairNode> pairs;
-  for (const PreparedNode& node : nodes_) pairs.push_back({.name = node.layout.name, .host = node.host.get(), .agent = node.programs + "/evenkeel-agent", .address = node.trainAddress});
+  for (const PreparedNode& node : nodes_)
+    pairs.push_back({.name = node.layout.name,
+                     .host = node.host.get(),
+                     .agent = node.programs + "/evenkeel-agent",
+                     .address = node.trainAddress});
   const auto faults = connectionMatrix(pairs, request_.timeouts.command, stop_);
   if (!faults) return object("", "connections", faults.error());
   for (const PairFault& fault : *faults) {
-    if (fault.from == fault.to) object(fault.from, "connections", failed("", fmt::format("cannot listen at its address: {}", fault.reason), "give the node its own train_address"));
-    else object(fault.from, "connections", unreachable("", fmt::format("cannot connect to {}: {}", fault.to, fault.reason), "give both nodes the train_address of an interface that they share, and open it in the firewall"));
+    if (fault.from == fault.to)
+      object(fault.from, "connections",
+             failed("", fmt::format("cannot listen at its address: {}", fault.reason), "give the node its own train_address"));
+    else
+      object(fault.from, "connections",
+             unreachable("", fmt::format("cannot connect to {}: {}", fault.to, fault.reason),
+                         "give both nodes the train_address of an interface that they share, and open it in the firewall"));
   }
-  if (faults->empty()) tell({.node = "", .check = "connections", .passed = true, .detail = fmt::format("each of {} nodes can connect to each other", nodes_.size())});
+  if (faults->empty())
+    tell({.node = "",
+          .check = "connections",
+          .passed = true,
+          .detail = fmt::format("each of {} nodes can connect to each other", nodes_.size())});
 }
 
 void Preparation::copyTo(PreparedNode& node) {
@@ -277,7 +297,8 @@ void Preparation::copyTo(PreparedNode& node) {
   };
   CopyOptions options{.packed = localCache_ / "packed", .packer = {}};
   for (const std::string& packer : packers_) {
-    if (options.packer.empty() && std::ranges::find(node.facts.unpackers, packer) != node.facts.unpackers.end()) options.packer = packer;
+    if (options.packer.empty() && std::ranges::find(node.facts.unpackers, packer) != node.facts.unpackers.end())
+      options.packer = packer;
   }
   auto put = copyFiles(*node.host, node.facts.cacheDirectory, *programs_, node.missingPrograms, options, told, stop_);
   if (!put) return object(name, "programs", put.error());

@@ -35,7 +35,8 @@ class Preparation {
 
   /// Changes nothing on any node.
   void examine();
-  /// Copies what is missing, tries the programs, then lets the nodes connect to each other. After an examine() without objections.
+  /// Copies what is missing, tries the programs, then lets the nodes connect to each other. After an examine() without
+  /// objections.
   void copy();
 
   [[nodiscard]] const std::vector<PreflightRow>& rows() const { return rows_; }

@@ -197,7 +197,9 @@ Result<Ending> SshHost::converse(ssh_channel channel, const Command& command, Pr
   if (!progress.ending) return connectionLost();
   if (!progress.isPreambleOver) {
     std::string said = progress.preamble.substr(0, progress.preamble.find('\n'));
-    return failed(name_, fmt::format("its login shell ended ({}) before it ran {}{}", progress.ending->text(), command.argv.front(), said.empty() ? "" : "; it said: " + said.substr(0, 200)),
+    return failed(name_,
+                  fmt::format("its login shell ended ({}) before it ran {}{}", progress.ending->text(), command.argv.front(),
+                              said.empty() ? "" : "; it said: " + said.substr(0, 200)),
                   "log in there by hand: does its shell start, and does its .bashrc or .profile leave?");
   }
   return *progress.ending;

@@ -69,7 +69,9 @@ class JumpPump {
       if (isError == 0) static_cast<JumpPump*>(user)->toNear_.append(static_cast<const char*>(data), length);
       return static_cast<int>(length);
     };
-    callbacks_.channel_close_function = [](ssh_session, ssh_channel, void* user) { static_cast<JumpPump*>(user)->isClosed_ = true; };
+    callbacks_.channel_close_function = [](ssh_session, ssh_channel, void* user) {
+      static_cast<JumpPump*>(user)->isClosed_ = true;
+    };
     callbacks_.channel_eof_function = callbacks_.channel_close_function;
     ssh_callbacks_init(&callbacks_);
     ::ssh_set_channel_callbacks(channel_, &callbacks_);
@@ -126,7 +128,8 @@ class JumpPump {
     }
     const std::uint32_t window = ::ssh_channel_window_size(channel_);
     if (!toFar_.empty() && window > 0) {
-      const int written = ::ssh_channel_write(channel_, toFar_.data(), static_cast<std::uint32_t>(std::min<std::size_t>(toFar_.size(), window)));
+      const int written =
+          ::ssh_channel_write(channel_, toFar_.data(), static_cast<std::uint32_t>(std::min<std::size_t>(toFar_.size(), window)));
       if (written == SSH_ERROR) return false;
       if (written > 0) toFar_.erase(0, static_cast<std::size_t>(written));
     }
@@ -152,7 +155,8 @@ Result<SshLine> lineThroughCommand(const std::string& where, const std::string& 
   auto& [ours, theirs] = *ends;
   ::fcntl(theirs.get(), F_SETFL, ::fcntl(theirs.get(), F_GETFL) & ~O_NONBLOCK);  // programs expect an ordinary stdin
   std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return failed(where, fmt::format("cannot make a pipe: {}", ::strerror(errno)));
+  if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+    return failed(where, fmt::format("cannot make a pipe: {}", ::strerror(errno)));
   OwnedFd complaints(pipe[0]);
   const OwnedFd complain(pipe[1]);
   posix_spawn_file_actions_t actions;
@@ -174,8 +178,8 @@ Result<SshLine> lineThroughCommand(const std::string& where, const std::string& 
   return SshLine{std::move(ours), program, [program = program.get()] { return program->complaint(); }};
 }
 
-Result<SshLine> lineThroughJump(const std::string& where, SshSession jump, const std::string& jumpName, const std::string& host, int port,
-                                const TimeLimits& limits, const StopEvent& stop) {
+Result<SshLine> lineThroughJump(const std::string& where, SshSession jump, const std::string& jumpName, const std::string& host,
+                                int port, const TimeLimits& limits, const StopEvent& stop) {
   ssh_channel channel = ::ssh_channel_new(jump.get());
   if (channel == nullptr) return unreachable(where, fmt::format("jump host {}: the connection is broken", jumpName));
   std::unique_ptr<ssh_channel_struct, decltype(&::ssh_channel_free)> owned(channel, &::ssh_channel_free);
@@ -183,12 +187,14 @@ Result<SshLine> lineThroughJump(const std::string& where, SshSession jump, const
     const int outcome = ::ssh_channel_open_forward(channel, host.c_str(), port, "localhost", 0);
     if (outcome == SSH_OK) break;
     if (outcome != SSH_AGAIN)
-      return unreachable(where, fmt::format("jump host {} cannot connect to {} port {}: {}", jumpName, host, port, ::ssh_get_error(jump.get())),
-                         "are host and port right, as the jump host sees them?");
+      return unreachable(
+          where, fmt::format("jump host {} cannot connect to {} port {}: {}", jumpName, host, port, ::ssh_get_error(jump.get())),
+          "are host and port right, as the jump host sees them?");
     std::array<pollfd, 2> fds{{{::ssh_get_fd(jump.get()), POLLIN, 0}, {stop.fd(), POLLIN, 0}}};
     const int ready = ::poll(fds.data(), fds.size(), limits.pollTimeout());
     if (stop.stopped()) return cancelled(where, "logging in was stopped");
-    if (ready == 0) return unreachable(where, fmt::format("jump host {} has found no way to {} port {} in time", jumpName, host, port));
+    if (ready == 0)
+      return unreachable(where, fmt::format("jump host {} has found no way to {} port {} in time", jumpName, host, port));
   }
   auto ends = socketPair(where);
   if (!ends) return std::move(ends).error();

@@ -73,7 +73,9 @@ class Login {
   void hindered(LoginObstacle obstacle);
   /// What a person has given for this obstacle.
   [[nodiscard]] const std::string* secretFor(const LoginObstacle& obstacle) const;
-  [[nodiscard]] bool accepts(unsigned method) const { return (static_cast<unsigned>(::ssh_userauth_list(session_.get(), nullptr)) & method) != 0; }
+  [[nodiscard]] bool accepts(unsigned method) const {
+    return (static_cast<unsigned>(::ssh_userauth_list(session_.get(), nullptr)) & method) != 0;
+  }
   [[nodiscard]] LoginObstacle obstacleOf(Kind kind, std::string question = {}) const;
   [[nodiscard]] std::string place() const { return fmt::format("{} port {}", settings_.host, settings_.port); }
   [[nodiscard]] std::string sshCommand(std::vector<std::string> argv, bool withCommand = true) const;
@@ -111,7 +113,9 @@ Result<int> Login::drive(const std::function<int()>& call, int again) {
     const int ready = ::poll(fds.data(), fds.size(), limits_.pollTimeout());
     if (stop_.stopped()) return cancelled(where_, "logging in was stopped");
     if (ready == 0) {
-      return unreachable(where_, fmt::format("{} {} (it took the connection and then fell silent)", place(), limits_.expired().value_or("does not answer")),
+      return unreachable(where_,
+                         fmt::format("{} {} (it took the connection and then fell silent)", place(),
+                                     limits_.expired().value_or("does not answer")),
                          "is that port an SSH server's, and is the machine alive?");
     }
   }
@@ -181,14 +185,17 @@ Result<void> Login::connect() {
   ::ssh_set_blocking(session, 0);
   auto connected = drive([&] { return ::ssh_connect(session); }, SSH_AGAIN);
   const std::string said = complaint_ ? complaint_() : std::string();
-  const std::string remedy = complaint_ ? "this must work without a question: " + sshCommand({"ssh", "-o", "BatchMode=yes"}) : "is that port an SSH server's?";
+  const std::string remedy = complaint_ ? "this must work without a question: " + sshCommand({"ssh", "-o", "BatchMode=yes"})
+                                        : "is that port an SSH server's?";
   if (!connected) {
     Error error = std::move(connected).error();
     if (!said.empty()) error.what += "; the proxy command says: " + said;
     return error;
   }
   if (*connected == SSH_OK) return {};
-  return unreachable(where_, said.empty() ? fmt::format("{}: {}", place(), ::ssh_get_error(session)) : fmt::format("{}: the proxy command says: {}", place(), said),
+  return unreachable(where_,
+                     said.empty() ? fmt::format("{}: {}", place(), ::ssh_get_error(session))
+                                  : fmt::format("{}: the proxy command says: {}", place(), said),
                      remedy);
 }
 
@@ -233,7 +240,8 @@ Result<bool> Login::tryKeyFile(const std::string& file) {
   LoginObstacle locked = obstacleOf(Kind::PassPhrase);
   locked.identity = file;
   const std::string* given = secretFor(locked);
-  const int read = ::ssh_pki_import_privkey_file(file.c_str(), given == nullptr ? nullptr : given->c_str(), &refusePassPhrase, nullptr, &raw);
+  const int read =
+      ::ssh_pki_import_privkey_file(file.c_str(), given == nullptr ? nullptr : given->c_str(), &refusePassPhrase, nullptr, &raw);
   const Key key(raw, &::ssh_key_free);
   if (read == SSH_EOF) {
     tried_.push_back(fmt::format("{} (no such file, or not readable)", file));
@@ -254,7 +262,8 @@ Result<bool> Login::tryKeyFile(const std::string& file) {
   return *outcome == SSH_AUTH_SUCCESS;
 }
 
-/// Keyboard-interactive: the server asks, what a person has answered before is handed over; the first open question is the obstacle.
+/// Keyboard-interactive: the server asks, what a person has answered before is handed over; the first open question is the
+/// obstacle.
 Result<bool> Login::tryQuestions() {
   tried_.emplace_back("the server's questions");
   std::optional<LoginObstacle> last;  // that we had an answer to
@@ -322,7 +331,9 @@ Result<void> Login::authenticate() {
   ways.emplace_back([&]() -> Result<bool> {
     needsPassPhrase = help_ != nullptr && help_->obstacle && help_->obstacle->kind == Kind::PassPhrase;
     if (needsPassPhrase) return false;  // a key that can be opened comes before a password
-    return accepts(SSH_AUTH_METHOD_INTERACTIVE) ? tryQuestions() : accepts(SSH_AUTH_METHOD_PASSWORD) ? tryPassword() : Result<bool>(false);
+    return accepts(SSH_AUTH_METHOD_INTERACTIVE) ? tryQuestions()
+           : accepts(SSH_AUTH_METHOD_PASSWORD)  ? tryPassword()
+                                                : Result<bool>(false);
   });
   for (const auto& way : ways) {
     auto isIn = way();
@@ -341,8 +352,9 @@ Error Login::refusal() const {
   if (tried.empty()) tried = "nothing: the host takes neither keys nor passwords nor answers";
   const bool wantsAnswer = help_ == nullptr && !accepts(SSH_AUTH_METHOD_PUBLICKEY);
   return failed(where_, fmt::format("{} refuses the login; tried: {}", place(), tried),
-                wantsAnswer ? "launch from a terminal or the window, which ask; or put a key there: " + sshCommand({"ssh-copy-id"}, false)
-                            : "this must work without a question: " + sshCommand({"ssh"}));
+                wantsAnswer
+                    ? "launch from a terminal or the window, which ask; or put a key there: " + sshCommand({"ssh-copy-id"}, false)
+                    : "this must work without a question: " + sshCommand({"ssh"}));
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ std::string pathFrom(std::string text) {
 
 /// The first of libssh's own list, which it has where the configuration says nothing.
 bool isBuiltIn(const std::string& identity) {
-  return std::ranges::any_of(std::array{"ed25519", "ecdsa", "rsa", "dsa"}, [&](const char* kind) { return identity == std::string("%d/id_") + kind; });
+  return std::ranges::any_of(std::array{"ed25519", "ecdsa", "rsa", "dsa"},
+                             [&](const char* kind) { return identity == std::string("%d/id_") + kind; });
 }
 
 std::vector<std::string> identitiesOf(ssh_session session, const SshAddress& address) {
@@ -81,25 +82,29 @@ std::vector<std::string> identitiesOf(ssh_session session, const SshAddress& add
 
 }  // namespace
 
-Result<SshSettings> settingsOf(const std::string& where, const SshAddress& address, const std::optional<std::string>& configFile) {
+Result<SshSettings> settingsOf(const std::string& where, const SshAddress& address,
+                               const std::optional<std::string>& configFile) {
   std::string host = address.host;
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // an IPv6 address as in URLs
   if (!isPlainName(host)) return invalidInput(where, fmt::format("\"{}\" is no host name or address", address.host));
   if (address.port && (*address.port < 1 || *address.port > 65535)) {
     return invalidInput(where, fmt::format("{} is no port", *address.port), "expected a whole number from 1 to 65535");
   }
-  if (!address.user.empty() && !isPlainName(address.user)) return invalidInput(where, fmt::format("\"{}\" is no user's name", address.user));
+  if (!address.user.empty() && !isPlainName(address.user))
+    return invalidInput(where, fmt::format("\"{}\" is no user's name", address.user));
   const Session session(::ssh_new(), &::ssh_free);
   ::ssh_options_set(session.get(), SSH_OPTIONS_HOST, host.c_str());
   const bool isExplicit = address.port && !address.user.empty() && !address.identity.empty();
   if (!isExplicit && ::ssh_options_parse_config(session.get(), configFile ? configFile->c_str() : nullptr) != SSH_OK) {
-    return invalidInput(where, fmt::format("{} cannot be used: {}", configFile.value_or("~/.ssh/config"), ::ssh_get_error(session.get())));
+    return invalidInput(
+        where, fmt::format("{} cannot be used: {}", configFile.value_or("~/.ssh/config"), ::ssh_get_error(session.get())));
   }
   SshSettings settings{.host = option(session.get(), SSH_OPTIONS_HOST)};
   unsigned port = 22;
   ::ssh_options_get_port(session.get(), &port);
   settings.port = address.port.value_or(static_cast<int>(port));
-  if (settings.port < 1 || settings.port > 65535) return invalidInput(where, fmt::format("the configuration names port {}", settings.port), "expected 1 to 65535");
+  if (settings.port < 1 || settings.port > 65535)
+    return invalidInput(where, fmt::format("the configuration names port {}", settings.port), "expected 1 to 65535");
   settings.user = address.user.empty() ? option(session.get(), SSH_OPTIONS_USER) : address.user;
   settings.identities = identitiesOf(session.get(), address);
   settings.knownHosts = pathFrom(address.knownHosts.empty() ? option(session.get(), SSH_OPTIONS_KNOWNHOSTS) : address.knownHosts);

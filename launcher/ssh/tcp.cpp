@@ -43,8 +43,9 @@ Result<OwnedFd> connectTcp(const std::string& where, const std::string& host, in
   if (lookup != 0) {  // a numeric address of a family that no interface has is still an address: loopback, for example
     hints.ai_flags = AI_NUMERICHOST;
     if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-      return unreachable(where, fmt::format("cannot find the address of {}: {}", host, ::gai_strerror(lookup)),
-                         fmt::format("is the name right? `getent hosts {}` asks the same; ~/.ssh/config may give its HostName", host));
+      return unreachable(
+          where, fmt::format("cannot find the address of {}: {}", host, ::gai_strerror(lookup)),
+          fmt::format("is the name right? `getent hosts {}` asks the same; ~/.ssh/config may give its HostName", host));
     }
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);

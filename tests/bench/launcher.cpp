@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures of the launcher on emulated nodes (root only): 64 connections at once, and what an upload to four nodes makes of shaped links.
+// Figures of the launcher on emulated nodes (root only): 64 connections at once, and what an upload to four nodes makes of shaped
+// links.
 //   bench_launcher connections | upload [megabits per second]
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -24,12 +25,16 @@ double secondsSince(Clock::time_point begin) { return std::chrono::duration<doub
 double ownCpu() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 Result<std::unique_ptr<Host>> connect(const NodeRig& rig, std::size_t node) {
-  return connectSsh("n" + std::to_string(node), {.host = NodeRig::address(node), .user = "root", .identity = rig.identity(), .knownHosts = rig.knownHosts()}, std::chrono::seconds(60));
+  return connectSsh("n" + std::to_string(node),
+                    {.host = NodeRig::address(node), .user = "root", .identity = rig.identity(), .knownHosts = rig.knownHosts()},
+                    std::chrono::seconds(60));
 }
 
 int connections() {
@@ -49,7 +54,9 @@ int connections() {
     }
   }
   const auto alive = std::ranges::count_if(hosts, [](const auto& host) { return host != nullptr; });
-  fmt::print("64 connections at once to 8 hosts: {} up, the last after {:.2f} s (own CPU {:.2f} s; the servers run on the same cores)\n", alive, *std::ranges::max_element(up), ownCpu());
+  fmt::print(
+      "64 connections at once to 8 hosts: {} up, the last after {:.2f} s (own CPU {:.2f} s; the servers run on the same cores)\n",
+      alive, *std::ranges::max_element(up), ownCpu());
   return alive == 64 ? 0 : 1;
 }
 
@@ -65,8 +72,8 @@ int upload(int megabits) {
     if (!made) return fmt::print(stderr, "{}\n", made.error().text()), 1;
     packed += std::filesystem::file_size(*made);
   }
-  fmt::print("bundle: {} files, {:.1f} MB, {:.1f} MB packed by {}, needs glibc {}\n", bundle->files.size(), static_cast<double>(bytesOf(bundle->files)) / 1e6, static_cast<double>(packed) / 1e6,
-             packer, bundle->glibc);
+  fmt::print("bundle: {} files, {:.1f} MB, {:.1f} MB packed by {}, needs glibc {}\n", bundle->files.size(),
+             static_cast<double>(bytesOf(bundle->files)) / 1e6, static_cast<double>(packed) / 1e6, packer, bundle->glibc);
   for (std::size_t i = 0; i < rig.size(); ++i) rig.shape(i, std::to_string(megabits) + "mbit");
   std::vector<double> seconds(rig.size());
   {
@@ -77,7 +84,9 @@ int upload(int megabits) {
         if (!host) return fmt::print(stderr, "{}\n", host.error().text());
         const auto begin = Clock::now();
         double sent = 0;  // when the last byte had gone out
-        const auto put = copyFiles(**host, "/root/cache", *bundle, bundle->files, {.packed = cache.path() / "packed", .packer = packer}, [&](std::uint64_t, std::uint64_t) { sent = secondsSince(begin); });
+        const auto put =
+            copyFiles(**host, "/root/cache", *bundle, bundle->files, {.packed = cache.path() / "packed", .packer = packer},
+                      [&](std::uint64_t, std::uint64_t) { sent = secondsSince(begin); });
         if (!put) return fmt::print(stderr, "{}\n", put.error().text());
         seconds[i] = sent;
         fmt::print("n{}: sent after {:.2f} s, unpacked and in place after {:.2f} s\n", i, sent, secondsSince(begin));
@@ -85,8 +94,8 @@ int upload(int megabits) {
     }
   }
   const double slowest = *std::ranges::max_element(seconds);
-  fmt::print("{} Mbit/s links: {:.1f} Mbit/s of payload on the slowest of four, {:.0f} % of the link\n", megabits, static_cast<double>(packed) * 8e-6 / slowest,
-             100 * static_cast<double>(packed) * 8e-6 / slowest / megabits);
+  fmt::print("{} Mbit/s links: {:.1f} Mbit/s of payload on the slowest of four, {:.0f} % of the link\n", megabits,
+             static_cast<double>(packed) * 8e-6 / slowest, 100 * static_cast<double>(packed) * 8e-6 / slowest / megabits);
   return 0;
 }
 

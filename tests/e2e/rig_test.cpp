@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whole programs on emulated nodes (tests/support/node_rig.h): the plan of issue 8 over four of them, and a workstation that is cut off.
+// Whole programs on emulated nodes (tests/support/node_rig.h): the plan of issue 8 over four of them, and a workstation that is
+// cut off.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -18,7 +19,8 @@ using ::testing::IsEmpty;
 class OnTheRig : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(std::filesystem::path(EVENKEEL_BIN_DIR) / "evenkeel-worker")) GTEST_SKIP() << "built without LibTorch";
+    if (!std::filesystem::exists(std::filesystem::path(EVENKEEL_BIN_DIR) / "evenkeel-worker"))
+      GTEST_SKIP() << "built without LibTorch";
     if (const std::string reason = NodeRig::reasonToSkip(); !reason.empty()) GTEST_SKIP() << reason;
     shareBundles(cli_.folder().path() / "cache" / "evenkeel");
     std::string text;
@@ -30,12 +32,16 @@ class OnTheRig : public ::testing::Test {
   std::string planFor(const NodeRig& rig, const std::vector<int>& devices) {
     Json cluster = {{"format", "evenkeel.cluster/1"}, {"nodes", Json::array()}};
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      cluster["nodes"].push_back({{"name", "n" + std::to_string(i)}, {"devices", {{"type", "cpu"}, {"count", devices[i]}}},
-                                  {"ssh", {{"host", NodeRig::address(i)}, {"user", "root"}, {"identity", rig.identity()}, {"known_hosts", rig.knownHosts()}}}});
+      cluster["nodes"].push_back(
+          {{"name", "n" + std::to_string(i)},
+           {"devices", {{"type", "cpu"}, {"count", devices[i]}}},
+           {"ssh",
+            {{"host", NodeRig::address(i)}, {"user", "root"}, {"identity", rig.identity()}, {"known_hosts", rig.knownHosts()}}}});
     }
     const std::string plan = (cli_.folder().path() / "plan.json").string();
-    const ProgramResult planned = cli_.run({"plan", "--cluster", cli_.folder().file("cluster.json", cluster.dump()), "--model", "tiny-gpt", "--global-batch", "12",
-                                            "--sequence-length", "32", "--planner", "uniform", "--out", plan});
+    const ProgramResult planned =
+        cli_.run({"plan", "--cluster", cli_.folder().file("cluster.json", cluster.dump()), "--model", "tiny-gpt",
+                  "--global-batch", "12", "--sequence-length", "32", "--planner", "uniform", "--out", plan});
     EXPECT_EQ(planned.exitCode, 0) << planned.err;
     return plan;
   }
@@ -58,7 +64,8 @@ TEST_F(OnTheRig, FourUnlikeNodesTrainAsOneMachineDoesAlthoughTheWorkstationIsCut
   const std::string plan = planFor(rig, {2, 1, 1, 2});
   const int steps = sweep(12, 100);
   Program follower(cli_.command(launch(plan, steps)), cli_.variables(), cli_.folder().path());
-  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("step 1 of ") != std::string::npos; })) << follower.soFar().err;
+  ASSERT_TRUE(follower.readUntil([](const ProgramResult& r) { return r.err.find("step 1 of ") != std::string::npos; }))
+      << follower.soFar().err;
   const std::string said = follower.soFar().err;
   const std::string run = said.substr(said.find("run 2") + 4, 20);
   rig.unplugWorkstation(true);
@@ -80,14 +87,18 @@ TEST_F(OnTheRig, FourUnlikeNodesTrainAsOneMachineDoesAlthoughTheWorkstationIsCut
 // Megatron-DeepSpeed #126: the same libraries assumed everywhere.
 TEST_F(OnTheRig, NodesWithoutLibTorchAndBlasTrainWithWhatTheyAreSent) {
   NodeRig rig({"n0", "n1"}, {.hidesLibraries = true});
-  ASSERT_NE(rig.on(0, std::string(EVENKEEL_BIN_DIR) + "/evenkeel-worker --features >/dev/null 2>&1"), 0) << "the node has LibTorch";
+  ASSERT_NE(rig.on(0, std::string(EVENKEEL_BIN_DIR) + "/evenkeel-worker --features >/dev/null 2>&1"), 0)
+      << "the node has LibTorch";
   const std::string plan = planFor(rig, {1, 1});
   const ProgramResult first = cli_.run(launch(plan, 3));
   ASSERT_EQ(first.exitCode, 0) << first.err;
   EXPECT_THAT(first.err, HasSubstr("copying to n1"));
   EXPECT_EQ(first.json()["losses"], cli_.run(launch(plan, 3, {"--local"})).json()["losses"]);
   // one file is lost on one node: only that one travels again, and only there
-  ASSERT_EQ(rig.on(1, "cd /root/.cache/evenkeel && rm bundles/*/lib/libtorch_cpu.so* && largest=$(ls -S files | head -1) && rm files/$largest"), 0);
+  ASSERT_EQ(rig.on(1,
+                   "cd /root/.cache/evenkeel && rm bundles/*/lib/libtorch_cpu.so* && largest=$(ls -S files | head -1) && rm "
+                   "files/$largest"),
+            0);
   const ProgramResult again = cli_.run(launch(plan, 3));
   ASSERT_EQ(again.exitCode, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("copying to n1"));
@@ -117,7 +128,9 @@ class OnATerminal {
   }
   OnATerminal(const OnATerminal&) = delete;
   OnATerminal& operator=(const OnATerminal&) = delete;
-  void type(const std::string& line) const { ASSERT_EQ(::write(terminal_, (line + "\n").data(), line.size() + 1), static_cast<ssize_t>(line.size() + 1)); }
+  void type(const std::string& line) const {
+    ASSERT_EQ(::write(terminal_, (line + "\n").data(), line.size() + 1), static_cast<ssize_t>(line.size() + 1));
+  }
   /// False if the text does not come before the program's end or the limit.
   bool await(const std::string& text, std::size_t from = 0, std::chrono::seconds limit = std::chrono::seconds(90)) {
     const auto end = std::chrono::steady_clock::now() + limit;
@@ -172,7 +185,8 @@ TEST_F(OnTheRig, APasswordTypedAtTheTerminalIsFoundNowhereElse) {
   ASSERT_TRUE(launch.await("step 1 of 4")) << launch.screen();
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     if (const auto pid = parseNumber<int>(entry.path().filename().string())) {
-      EXPECT_EQ((procText(*pid, "cmdline") + procText(*pid, "environ")).find(NodeRig::kPassword), std::string::npos) << procText(*pid, "cmdline");
+      EXPECT_EQ((procText(*pid, "cmdline") + procText(*pid, "environ")).find(NodeRig::kPassword), std::string::npos)
+          << procText(*pid, "cmdline");
     }
   }
   EXPECT_EQ(launch.exitCode(), 0) << launch.screen();
@@ -186,19 +200,25 @@ TEST_F(OnTheRig, WithoutATerminalNobodyIsAskedAndTheWayOutIsPrinted) {
   NodeRig rig({"n0"}, {.takesPasswords = true});
   const ProgramResult result = cli_.run(launch(planFor(rig, {1}), 4));
   EXPECT_EQ(result.exitCode, 1);
-  EXPECT_THAT(result.err, ::testing::AllOf(HasSubstr("n0: reachable: 10.77.0.11 port 22 refuses the login"), HasSubstr("ssh-copy-id")));
+  EXPECT_THAT(result.err,
+              ::testing::AllOf(HasSubstr("n0: reachable: 10.77.0.11 port 22 refuses the login"), HasSubstr("ssh-copy-id")));
 }
 
 // DeepSpeed #3489 and issue 8: environment of each node, and a command at the end that knows how it ended.
 TEST_F(OnTheRig, TheEnvironmentReachesTheWorkersAndTheEndCommandKnowsTheCause) {
   NodeRig rig({"n0", "n1"});
   const std::string plan = planFor(rig, {1, 1});
-  const ProgramResult good = cli_.run(launch(plan, 3, {"--env", "EVENKEEL_TRIAL=both", "--env", "n1:EVENKEEL_TRIAL=mine", "--end-command",
-                                                       "echo \"$EVENKEEL_RUN $EVENKEEL_STATE $EVENKEEL_STEPS\" > \"$XDG_DATA_HOME/told\""}));
+  const ProgramResult good =
+      cli_.run(launch(plan, 3,
+                      {"--env", "EVENKEEL_TRIAL=both", "--env", "n1:EVENKEEL_TRIAL=mine", "--end-command",
+                       "echo \"$EVENKEEL_RUN $EVENKEEL_STATE $EVENKEEL_STEPS\" > \"$XDG_DATA_HOME/told\""}));
   ASSERT_EQ(good.exitCode, 0) << good.err;
   const std::string run = good.json()["run"];
   EXPECT_EQ(*readFile(cli_.folder().path() / "data/told"), run + " finished 3\n");
-  const auto environmentOf = [&](std::size_t node) { return (*readJsonFile(rig.home(node) / ".local/share/evenkeel/runs" / run / ("node-" + std::to_string(node)) / "node.json"))["environment"]; };
+  const auto environmentOf = [&](std::size_t node) {
+    return (*readJsonFile(rig.home(node) / ".local/share/evenkeel/runs" / run / ("node-" + std::to_string(node)) /
+                          "node.json"))["environment"];
+  };
   EXPECT_EQ(environmentOf(0)["EVENKEEL_TRIAL"], "both");
   EXPECT_EQ(environmentOf(1)["EVENKEEL_TRIAL"], "mine");
   EXPECT_THAT(filesWith(rig.home(0) / ".local/share/evenkeel/runs" / run, "end_command"), IsEmpty());
@@ -211,7 +231,8 @@ TEST_F(OnTheRig, DiscoverMeasuresThePairsAndWritesThemAsLinks) {
               "case $1 in --query-gpu=*) echo 'index, uuid, name, memory.total [MiB], memory.used [MiB], driver_version'\n"
               "echo '0, GPU-1111, NVIDIA A100-SXM4-80GB, 81920, 4, 535.1';; esac\n");
   const std::string found = (cli_.folder().path() / "found.json").string();
-  const ProgramResult looked = cli_.run({"discover", "--hosts", "root@10.77.0.[11-13]", "--identity", rig.identity(), "--known-hosts", rig.knownHosts(), "--measure", "--out", found});
+  const ProgramResult looked = cli_.run({"discover", "--hosts", "root@10.77.0.[11-13]", "--identity", rig.identity(),
+                                         "--known-hosts", rig.knownHosts(), "--measure", "--out", found});
   ASSERT_EQ(looked.exitCode, 0) << looked.err;
   const Json cluster = *readJsonFile(found);
   EXPECT_EQ(cluster["nodes"][0]["devices"][0]["uuid"], "GPU-1111");
@@ -232,11 +253,14 @@ TEST_F(OnTheRig, DiscoverMeasuresThePairsAndWritesThemAsLinks) {
 TEST_F(OnTheRig, ADetachedRunThatFailedGoesOnWhenSomebodyAttaches) {
   NodeRig rig({"n0", "n1"});
   const std::string plan = planFor(rig, {1, 1});
-  const ProgramResult started = cli_.run(launch(plan, 60, {"--detach", "--on-failure", "resume", "--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
+  const ProgramResult started = cli_.run(
+      launch(plan, 60,
+             {"--detach", "--on-failure", "resume", "--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
   ASSERT_EQ(started.exitCode, 0) << started.err;
   const std::string run = started.json()["run"];
   ASSERT_TRUE(NodeRig::awaitText(journalOf(rig, 0, run), "\"event\":\"checkpoint\""));
-  const ProgramResult beside = cli_.run(launch(plan, 5, {"--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
+  const ProgramResult beside =
+      cli_.run(launch(plan, 5, {"--checkpoint-every", "5", "--checkpoint-directory", "/root/checkpoints"}));
   EXPECT_EQ(beside.exitCode, 1);
   EXPECT_THAT(beside.err, HasSubstr("is the checkpoint directory of run " + run));
   for (const int pid : rig.processes(1)) {

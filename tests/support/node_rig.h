@@ -28,9 +28,9 @@
 
 namespace evenkeel {
 
-/// Machines in namespaces of one test: each has its own network, processes, host name, home directory, SSH server on port 22 with its own
-/// host key, and an address on a switch to which the test's thread (the workstation, 10.77.0.1) is plugged as well. Needs root; see
-/// reasonToSkip(). The namespaces hang on processes that die with the test, however it ends: nothing is left behind.
+/// Machines in namespaces of one test: each has its own network, processes, host name, home directory, SSH server on port 22 with
+/// its own host key, and an address on a switch to which the test's thread (the workstation, 10.77.0.1) is plugged as well. Needs
+/// root; see reasonToSkip(). The namespaces hang on processes that die with the test, however it ends: nothing is left behind.
 class NodeRig {
  public:
   struct Options {
@@ -47,18 +47,25 @@ class NodeRig {
     }
     if (!works("command -v ip")) return "ip is missing (Debian: iproute2)";
     if (!works("unshare --net --mount --uts --pid --fork --kill-child true")) return "this machine allows no namespaces";
-    if (!works("unshare --net sh -c 'ip link add br0 type bridge && ip link add eth0 type veth peer name eth1'")) return "this kernel has no bridges or veths";
+    if (!works("unshare --net sh -c 'ip link add br0 type bridge && ip link add eth0 type veth peer name eth1'"))
+      return "this kernel has no bridges or veths";
     return {};
   }
   /// Whether links can be given a bandwidth here.
-  [[nodiscard]] static bool canShape() { return works("unshare --net sh -c 'ip link add eth0 type veth peer name eth1 && tc qdisc add dev eth0 root tbf rate 100mbit burst 64kb latency 50ms'"); }
+  [[nodiscard]] static bool canShape() {
+    return works(
+        "unshare --net sh -c 'ip link add eth0 type veth peer name eth1 && tc qdisc add dev eth0 root tbf rate 100mbit burst "
+        "64kb latency 50ms'");
+  }
 
   explicit NodeRig(const std::vector<std::string>& names) : NodeRig(names, Options()) {}
   NodeRig(const std::vector<std::string>& names, const Options& options) : options_(options) {
     ownNetwork_ = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (::unshare(CLONE_NEWNET) != 0) return;
-    works("ip link set lo up; ip link add br0 type bridge; ip link set br0 up; ip link add ws0 type veth peer name port0; ip link set port0 master br0 up; "
-          "ip addr add 10.77.0.1/24 dev ws0; ip link set ws0 up");
+    works(
+        "ip link set lo up; ip link add br0 type bridge; ip link set br0 up; ip link add ws0 type veth peer name port0; ip link "
+        "set port0 master br0 up; "
+        "ip addr add 10.77.0.1/24 dev ws0; ip link set ws0 up");
     PrivateSshd::makeKey(identity());
     for (const std::string& name : names) add(name);
     writeKnownHosts();
@@ -94,7 +101,9 @@ class NodeRig {
   static constexpr const char* kPassword = "tr0ub4dor-and-3";  // of root, where passwords are taken
 
   /// Runs a shell line on the node; its exit status.
-  int on(std::size_t node, const std::string& line) const { return run("nsenter -t " + std::to_string(nodes_[node].init) + " -n -m -u -p sh -c '" + line + "'"); }
+  int on(std::size_t node, const std::string& line) const {
+    return run("nsenter -t " + std::to_string(nodes_[node].init) + " -n -m -u -p sh -c '" + line + "'");
+  }
 
   /// Processes of the node, as this process numbers them; those of the agent and the workers only, or all but its init.
   [[nodiscard]] std::vector<int> processes(std::size_t node, bool onlyOurs = true) const {
@@ -105,7 +114,8 @@ class NodeRig {
       if (!pid || *pid == nodes_[node].init || spaceOf(*pid) != nodes_[node].space) continue;
       const std::string command = procText(*pid, "cmdline");
       if (command.empty()) continue;  // a zombie
-      const bool isOurs = command.find("evenkeel-agent") != std::string::npos || command.find("evenkeel-worker") != std::string::npos;
+      const bool isOurs =
+          command.find("evenkeel-agent") != std::string::npos || command.find("evenkeel-worker") != std::string::npos;
       if (!onlyOurs || isOurs) found.push_back(*pid);
     }
     return found;
@@ -140,7 +150,9 @@ class NodeRig {
   void fillDisk(std::size_t node) const { on(node, "cat /dev/zero > /root/filler 2>/dev/null; sync"); }
   void emptyDisk(std::size_t node) const { std::filesystem::remove(home(node) / "filler"); }
   void makeHomeReadOnly(std::size_t node) const { on(node, "mount -o remount,bind,ro /root"); }
-  void makeNoisy(std::size_t node) const { std::ofstream(home(node) / ".bashrc") << "echo Welcome to the machine\necho 'quota exceeded' >&2\n"; }
+  void makeNoisy(std::size_t node) const {
+    std::ofstream(home(node) / ".bashrc") << "echo Welcome to the machine\necho 'quota exceeded' >&2\n";
+  }
   void changeHostKey(std::size_t node) const {
     std::filesystem::remove(directory(node) / "host-key");
     std::filesystem::remove(directory(node) / "host-key.pub");
@@ -160,7 +172,8 @@ class NodeRig {
   }
 
   /// Waits until a file of a node (home(node) / ...) holds the text; false if it does not within the limit.
-  [[nodiscard]] static bool awaitText(const std::filesystem::path& file, const std::string& text, std::chrono::seconds limit = std::chrono::seconds(60)) {
+  [[nodiscard]] static bool awaitText(const std::filesystem::path& file, const std::string& text,
+                                      std::chrono::seconds limit = std::chrono::seconds(60)) {
     const auto end = std::chrono::steady_clock::now() + limit;
     const int changes = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     bool isThere = false;
@@ -199,7 +212,8 @@ class NodeRig {
   [[nodiscard]] std::filesystem::path directory(std::size_t node) const { return folder_.path() / nodes_[node].name; }
   static std::string port(std::size_t node) { return "port" + std::to_string(node + 1); }
   void startServer(std::size_t node) const {
-    on(node, "exec /usr/sbin/sshd -f " + (directory(node) / "sshd_config").string() + " -E " + (directory(node) / "sshd.log").string());
+    on(node,
+       "exec /usr/sbin/sshd -f " + (directory(node) / "sshd_config").string() + " -E " + (directory(node) / "sshd.log").string());
     awaitServer(node, true);
   }
   /// The server writes its pid once it listens, and removes that file when it ends.
@@ -219,33 +233,39 @@ class NodeRig {
     writeConfiguration(place);
     start(nodes_.back(), place);
     const std::string eth = "ip addr add " + address(node) + "/24 dev eth0; ip link set eth0 up";
-    run("ip link add " + port(node) + " type veth peer name eth0 netns " + std::to_string(nodes_.back().init) + " && ip link set " + port(node) + " master br0 up");
+    run("ip link add " + port(node) + " type veth peer name eth0 netns " + std::to_string(nodes_.back().init) +
+        " && ip link set " + port(node) + " master br0 up");
     on(node, eth);
     startServer(node);
   }
 
   void writeConfiguration(const std::filesystem::path& place) const {
     std::ofstream config(place / "sshd_config");
-    config << "HostKey " << (place / "host-key").string() << "\nAuthorizedKeysFile " << (place / "authorized_keys").string() << "\nPidFile "
-           << (place / "sshd.pid").string() << "\nStrictModes no\nUseDNS no\nPermitRootLogin yes\nMaxSessions 20\nMaxStartups 200\nLogLevel VERBOSE\n"
+    config << "HostKey " << (place / "host-key").string() << "\nAuthorizedKeysFile " << (place / "authorized_keys").string()
+           << "\nPidFile " << (place / "sshd.pid").string()
+           << "\nStrictModes no\nUseDNS no\nPermitRootLogin yes\nMaxSessions 20\nMaxStartups 200\nLogLevel VERBOSE\n"
            << "SetEnv PATH=" << (place / "tools").string() << ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n";
-    if (options_.takesPasswords) config << "UsePAM yes\nPubkeyAuthentication no\nPasswordAuthentication yes\nKbdInteractiveAuthentication yes\n";
+    if (options_.takesPasswords)
+      config << "UsePAM yes\nPubkeyAuthentication no\nPasswordAuthentication yes\nKbdInteractiveAuthentication yes\n";
     else config << "UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n";
     std::ofstream script(place / "init.sh");
     script << "read -r outer _ < /proc/self/stat\n"  // this /proc still is that of the machine around us
-           << "set -e\nmount --make-rprivate /\nmount -t proc proc /proc\nhostname " << place.filename().string() << "\nip link set lo up\nmkdir -p /run/sshd\n";
+           << "set -e\nmount --make-rprivate /\nmount -t proc proc /proc\nhostname " << place.filename().string()
+           << "\nip link set lo up\nmkdir -p /run/sshd\n";
     if (options_.diskMegabytes > 0) script << "mount -t tmpfs -o mode=700,size=" << options_.diskMegabytes << "m home /root\n";
     else script << "mount --bind " << (place / "root").string() << " /root\n";
     if (options_.takesPasswords) {
-      script << "{ echo \"root:$(openssl passwd -6 " << kPassword << "):19000:0:99999:7:::\"; grep -v '^root:' /etc/shadow; } > " << (place / "shadow").string()
-             << "\nmount --bind " << (place / "shadow").string() << " /etc/shadow\n"
-             << "printf 'auth required pam_unix.so\\naccount required pam_unix.so\\nsession optional pam_permit.so\\n' > " << (place / "pam").string()
-             << "\nmount --bind " << (place / "pam").string() << " /etc/pam.d/sshd\n";
+      script << "{ echo \"root:$(openssl passwd -6 " << kPassword << "):19000:0:99999:7:::\"; grep -v '^root:' /etc/shadow; } > "
+             << (place / "shadow").string() << "\nmount --bind " << (place / "shadow").string() << " /etc/shadow\n"
+             << "printf 'auth required pam_unix.so\\naccount required pam_unix.so\\nsession optional pam_permit.so\\n' > "
+             << (place / "pam").string() << "\nmount --bind " << (place / "pam").string() << " /etc/pam.d/sshd\n";
     }
     if (options_.hidesLibraries) {
       // An empty file over each is what a machine without the package shows to a loader: nothing that it could load.
-      script << "touch " << (place / "nothing").string() << "\nfor f in /usr/lib/*/libtorch*.so* /usr/lib/*/libc10*.so* /usr/lib/*/libblas.so* /usr/lib/*/liblapack.so* "
-             << "/usr/lib/*/blas/* /usr/lib/*/lapack/* /usr/lib/*/openblas*/*.so* /usr/lib/*/libopenblas*.so* /usr/lib/*/libgloo*.so* /usr/lib/*/libprotobuf.so*; do\n"
+      script << "touch " << (place / "nothing").string()
+             << "\nfor f in /usr/lib/*/libtorch*.so* /usr/lib/*/libc10*.so* /usr/lib/*/libblas.so* /usr/lib/*/liblapack.so* "
+             << "/usr/lib/*/blas/* /usr/lib/*/lapack/* /usr/lib/*/openblas*/*.so* /usr/lib/*/libopenblas*.so* "
+                "/usr/lib/*/libgloo*.so* /usr/lib/*/libprotobuf.so*; do\n"
              << "  [ -f \"$f\" ] && mount --bind " << (place / "nothing").string() << " \"$f\" || :\ndone\n";
     }
     script << "echo \"$outer\"\nwhile :; do sleep 3600 & wait $!; done\n";
@@ -257,8 +277,8 @@ class NodeRig {
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    std::vector<std::string> argv{"setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child",
-                                  "sh", (place / "init.sh").string()};
+    std::vector<std::string> argv{"setpriv", "--pdeathsig", "KILL",   "unshare",      "--net", "--mount",
+                                  "--uts",   "--pid",       "--fork", "--kill-child", "sh",    (place / "init.sh").string()};
     std::vector<char*> pointers;
     for (std::string& argument : argv) pointers.push_back(argument.data());
     pointers.push_back(nullptr);

@@ -13,8 +13,8 @@
 
 namespace evenkeel {
 
-/// Lets a test's cache folder ($XDG_CACHE_HOME/evenkeel) use bundles that one test has made for all, in the build folder: made and packed once
-/// after each build of the worker, while the others wait.
+/// Lets a test's cache folder ($XDG_CACHE_HOME/evenkeel) use bundles that one test has made for all, in the build folder: made
+/// and packed once after each build of the worker, while the others wait.
 inline void shareBundles(const std::filesystem::path& cache) {
   namespace fs = std::filesystem;
   const fs::path programs = EVENKEEL_BIN_DIR, shared = programs.parent_path() / "tests" / "bundles";

@@ -13,7 +13,8 @@ DesktopMessage desktopMessageOf(QWidget& page) {
     if (page.window()->isActiveWindow()) return;
     QApplication::alert(page.window());
     const QString program = QStandardPaths::findExecutable(QStringLiteral("notify-send"));
-    if (!program.isEmpty()) QProcess::startDetached(program, {QStringLiteral("--app-name=Evenkeel"), QStringLiteral("--"), title, text});
+    if (!program.isEmpty())
+      QProcess::startDetached(program, {QStringLiteral("--app-name=Evenkeel"), QStringLiteral("--"), title, text});
   };
 }
 

@@ -11,9 +11,10 @@
 
 namespace evenkeel::gui {
 
-/// Where the threads of jobs bring what only a person can settle, and the window's thread fetches it: host keys, pass phrases, passwords
-/// and the questions of servers, one at a time. Secrets are kept in memory for as long as the window lives; nothing is written but host keys
-/// that were trusted. Whatever is settled once is not asked again: nodes that share a key file share its pass phrase.
+/// Where the threads of jobs bring what only a person can settle, and the window's thread fetches it: host keys, pass phrases,
+/// passwords and the questions of servers, one at a time. Secrets are kept in memory for as long as the window lives; nothing is
+/// written but host keys that were trusted. Whatever is settled once is not asked again: nodes that share a key file share its
+/// pass phrase.
 class LoginDesk final : public LoginAdvisor {
  public:
   struct Question {

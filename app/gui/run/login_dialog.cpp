@@ -142,9 +142,9 @@ void LoginDialog::askForSecret(QVBoxLayout& column) {
     wrong->setPalette(tint);
     column.addWidget(wrong);
   }
-  QLabel* note =
-      paragraph(tr("It stays in memory until Evenkeel closes and is written nowhere. %1")
-                    .arg(isPassPhrase ? tr("With ssh-add the agent keeps it instead.") : tr("With ssh-copy-id a key does instead.")));
+  QLabel* note = paragraph(
+      tr("It stays in memory until Evenkeel closes and is written nowhere. %1")
+          .arg(isPassPhrase ? tr("With ssh-add the agent keeps it instead.") : tr("With ssh-copy-id a key does instead.")));
   note->setForegroundRole(QPalette::PlaceholderText);
   column.addWidget(note);
   addButtons(column, isPassPhrase ? tr("Unlock") : tr("Log in"), tr("Cancel"));
@@ -162,9 +162,9 @@ void LoginDialog::agree() {
   if (passPhrase_ != nullptr) {
     desk_.giveSecret(question_.id, passPhrase_->text().toStdString());
     const LoginObstacle& obstacle = question_.obstacle;
-    emit settled(obstacle.kind == Kind::PassPhrase
-                     ? QStringLiteral("ssh-add ") + text(shellWord(obstacle.identity))
-                     : QStringLiteral("ssh-copy-id -p %1 ").arg(obstacle.port) + text(shellWord(obstacle.user + "@" + obstacle.host)));
+    emit settled(obstacle.kind == Kind::PassPhrase ? QStringLiteral("ssh-add ") + text(shellWord(obstacle.identity))
+                                                   : QStringLiteral("ssh-copy-id -p %1 ").arg(obstacle.port) +
+                                                         text(shellWord(obstacle.user + "@" + obstacle.host)));
   } else {
     desk_.trust(question_.id);
     emit settled(keyScan(question_.obstacle));

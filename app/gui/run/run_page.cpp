@@ -162,7 +162,8 @@ void RunPage::poll() {
   askLogin();
   if (!session_) return;
   const SessionUpdate update = session_->takeUpdate();
-  const bool wasAlive = isBusy(state_.phase) && (isLaunch_ || state_.job == JobState::Running);  // else an ended one is shown again
+  const bool wasAlive =
+      isBusy(state_.phase) && (isLaunch_ || state_.job == JobState::Running);  // else an ended one is shown again
   const bool changed = update.state.phase != state_.phase || update.state.job != state_.job || update.state.run != state_.run;
   state_ = update.state;
   view_->take(update);
@@ -196,7 +197,9 @@ void RunPage::tellEnd() {
   switch (state_.job) {
     case JobState::Finished: return tellDesktop_(tr("Run finished"), tr("%1: %2, loss %3").arg(run, step).arg(loss_, 0, 'f', 3));
     case JobState::Stopped: return tellDesktop_(tr("Run stopped"), tr("%1: %2").arg(run, step));
-    case JobState::Failed: return tellDesktop_(tr("Run failed"), tr("%1: %2").arg(run, state_.failure ? QString::fromStdString(state_.failure->reason) : step));
+    case JobState::Failed:
+      return tellDesktop_(tr("Run failed"),
+                          tr("%1: %2").arg(run, state_.failure ? QString::fromStdString(state_.failure->reason) : step));
     case JobState::Preparing:
     case JobState::Running: break;
   }

@@ -480,7 +480,8 @@ TEST(Agent, RefusesACheckpointDirectoryThatAnotherRunWritesTo) {
   ASSERT_TRUE(first.start().ending.wasGood());
   const CommandOutput refused = second.start();
   EXPECT_EQ(refused.ending.exitStatus, 1);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr(shared.path().string()), HasSubstr("run 20260101-000000-aaaa"), HasSubstr("still running")));
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr(shared.path().string()), HasSubstr("run 20260101-000000-aaaa"), HasSubstr("still running")));
   EXPECT_THAT(second.processes(), IsEmpty());
   ASSERT_TRUE(first.agent({"stop"}).ending.wasGood());
   EXPECT_TRUE(second.start().ending.wasGood()) << "what has ended holds nothing";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <gnu/libc-version.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -93,14 +93,19 @@ TEST(CopyFiles, GoesOnWhereACutConnectionHasStopped) {
   LocalHost host("b3");
   std::stop_source stop;
   std::uint64_t first = 0, total = 0, done = 0;
-  const auto cut = copyFiles(host, cache, bundle, bundle.files, {}, [&](std::uint64_t d, std::uint64_t) {
-    if (d > 2'000'000) first = d, stop.request_stop();
-  }, stop.get_token());
+  const auto cut = copyFiles(
+      host, cache, bundle, bundle.files, {},
+      [&](std::uint64_t d, std::uint64_t) {
+        if (d > 2'000'000) first = d, stop.request_stop();
+      },
+      stop.get_token());
   ASSERT_FALSE(cut);
   ASSERT_GT(first, 2'000'000U);
   // a local shell is killed with its copy, so that only its age tells that the part is nobody's
-  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files")) fs::last_write_time(entry, fs::file_time_type::clock::now() - 2min);
-  ASSERT_TRUE(copyFiles(host, cache, bundle, *missingFiles(host, cache, bundle, kLimit), {}, [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }));
+  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files"))
+    fs::last_write_time(entry, fs::file_time_type::clock::now() - 2min);
+  ASSERT_TRUE(copyFiles(host, cache, bundle, *missingFiles(host, cache, bundle, kLimit), {},
+                        [&](std::uint64_t d, std::uint64_t t) { done = d, total = t; }));
   EXPECT_LT(total, 3'000'000U - 1'000'000U) << "what had arrived was sent again";
   EXPECT_EQ(done, total);
   EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
@@ -126,7 +131,8 @@ TEST(CopyFiles, SeveralAtOnceIntoOneStoreDoNotMeet) {
   EXPECT_THAT(errors, ::testing::Each(""));
   LocalHost host("b3");
   EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
-  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files")) EXPECT_EQ(entry.path().filename().string().size(), 64U) << entry.path();
+  for (const auto& entry : fs::directory_iterator(fs::path(cache) / "files"))
+    EXPECT_EQ(entry.path().filename().string().size(), 64U) << entry.path();
 }
 
 TEST(CopyFiles, SendsOfANewVersionOnlyWhatHasChanged) {
@@ -155,7 +161,8 @@ TEST(CopyFiles, PacksWhatTravels) {
   for (const std::string& packer : packersHere()) {
     const std::string cache = directory.path() / packer;
     std::uint64_t total = 0;
-    ASSERT_TRUE(copyFiles(host, cache, bundle, bundle.files, {.packed = directory.path() / "packed", .packer = packer}, [&](std::uint64_t, std::uint64_t t) { total = t; }));
+    ASSERT_TRUE(copyFiles(host, cache, bundle, bundle.files, {.packed = directory.path() / "packed", .packer = packer},
+                          [&](std::uint64_t, std::uint64_t t) { total = t; }));
     EXPECT_LT(total, 20'000U) << packer;
     EXPECT_THAT(*missingFiles(host, cache, bundle, kLimit), IsEmpty());
   }
@@ -165,7 +172,8 @@ TEST(CopyFiles, SaysThatADiskIsFull) {
   const TemporaryDirectory directory;
   const Bundle bundle = twoPrograms(directory.path() / "programs");
   LocalHost host("b3");
-  EXPECT_THAT(copyFiles(host, "/proc/nowhere", bundle, bundle.files).error().text(), HasSubstr("cannot be put into /proc/nowhere"));
+  EXPECT_THAT(copyFiles(host, "/proc/nowhere", bundle, bundle.files).error().text(),
+              HasSubstr("cannot be put into /proc/nowhere"));
 }
 
 TEST(SlimBundle, HoldsTheLibrariesOfWhichSymbolsAreUsedAndNamesTheCLibrary) {
@@ -175,7 +183,8 @@ TEST(SlimBundle, HoldsTheLibrariesOfWhichSymbolsAreUsedAndNamesTheCLibrary) {
   std::vector<std::string> names;
   for (const BundleFile& file : bundle->files) names.push_back(file.name);
   EXPECT_THAT(names, ::testing::IsSupersetOf({"evenkeel-agent", "evenkeel-worker", "lib/libstdc++.so.6"}));
-  for (const std::string& name : names) EXPECT_EQ(name.find("libc.so"), std::string::npos) << "the C library is the machine's own";
+  for (const std::string& name : names)
+    EXPECT_EQ(name.find("libc.so"), std::string::npos) << "the C library is the machine's own";
   EXPECT_GE(compareVersions(bundle->glibc, "2.2.5"), 0);
   EXPECT_LE(compareVersions(bundle->glibc, gnu_get_libc_version()), 0);
   EXPECT_EQ(slimBundle(EVENKEEL_TEST_PROGRAMS, directory.path())->directory, bundle->directory);

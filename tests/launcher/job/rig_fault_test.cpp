@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every fault of the rig, with workers that only speak the protocol: the end is bounded, has the right name, leaves nothing of the run on any
-// node, and does not touch the neighbour's run. EVENKEEL_FULL: each 20 times.
+// Every fault of the rig, with workers that only speak the protocol: the end is bounded, has the right name, leaves nothing of
+// the run on any node, and does not touch the neighbour's run. EVENKEEL_FULL: each 20 times.
 #include <chrono>
 
 #include "tests/launcher/job/job_fixture.h"
@@ -22,7 +22,9 @@ class RigFaultTest : public JobTest {
     if (const std::string reason = NodeRig::reasonToSkip(); !reason.empty()) GTEST_SKIP() << reason;
   }
 
-  void buildWithoutNeighbour(const NodeRig::Options& options = {}) { rig_ = std::make_unique<NodeRig>(std::vector<std::string>{"n0", "n1"}, options); }
+  void buildWithoutNeighbour(const NodeRig::Options& options = {}) {
+    rig_ = std::make_unique<NodeRig>(std::vector<std::string>{"n0", "n1"}, options);
+  }
   void build(const NodeRig::Options& options = {}) {
     buildWithoutNeighbour(options);
     Launcher launcher = this->launcher();
@@ -41,7 +43,11 @@ class RigFaultTest : public JobTest {
     LaunchRequest request = this->request(steps, fake);
     request.local = false;
     for (std::size_t i = 0; i < rig_->size(); ++i)
-      request.plan.cluster.nodes[i].ssh = {.host = NodeRig::address(i), .user = "root", .identity = rig_->identity(), .proxyJump = {}, .knownHosts = rig_->knownHosts()};
+      request.plan.cluster.nodes[i].ssh = {.host = NodeRig::address(i),
+                                           .user = "root",
+                                           .identity = rig_->identity(),
+                                           .proxyJump = {},
+                                           .knownHosts = rig_->knownHosts()};
     request.timeouts.connect = 4s;
     request.timeouts.reconnect = 6s;
     request.timeouts.command = 20s;
@@ -80,7 +86,9 @@ class RigFaultTest : public JobTest {
     };
     return launcher.followJob(*run, recorder);
   }
-  static Json gateAt(const std::string& gate, const char* rank = "0") { return {{rank, {{"gate_at", {{"step", 4}, {"fifo", gate}}}}}}; }
+  static Json gateAt(const std::string& gate, const char* rank = "0") {
+    return {{rank, {{"gate_at", {{"step", 4}, {"fifo", gate}}}}}};
+  }
 
   std::unique_ptr<NodeRig> rig_;
   std::string neighbour_, run_;
@@ -91,10 +99,12 @@ TEST_F(RigFaultTest, ARefusedPortAndAnUnpluggedNodeAreNamed) {
   build();
   for (int round = 0; round < sweep(1, 20); ++round) {
     rig_->refuse(1, true);
-    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22: Connection refused"), HasSubstr("does sshd run there")));
+    EXPECT_THAT(refusal(),
+                AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22: Connection refused"), HasSubstr("does sshd run there")));
     rig_->refuse(1, false);
     rig_->unplug(1, true);
-    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22"), AnyOf(HasSubstr("does not answer"), HasSubstr("No route to host"))));
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22"),
+                                 AnyOf(HasSubstr("does not answer"), HasSubstr("No route to host"))));
     rig_->unplug(1, false);
     expectOnlyTheNeighbour();
   }
@@ -114,7 +124,8 @@ TEST_F(RigFaultTest, ANodeThatIsLostInTheMiddleIsNamedAndCanBeStoppedWhenItIsBac
   build();
   for (int round = 0; round < sweep(1, 20); ++round) {
     const std::string gate = makeFifo("lost" + std::to_string(round));
-    const Json victim{{"gate_at", {{"step", 4}, {"fifo", gate}}}, {"fail_at", {{"step", 4}, {"reason", "rank 2 (cpu-1/0) did not answer"}, {"cause", "peer"}}}};
+    const Json victim{{"gate_at", {{"step", 4}, {"fifo", gate}}},
+                      {"fail_at", {{"step", 4}, {"reason", "rank 2 (cpu-1/0) did not answer"}, {"cause", "peer"}}}};
     Recorder recorder;
     const auto status = follow(1'000, {{"0", victim}, {"all", {{"hang_at", 4}}}}, recorder, [&] {
       rig_->unplug(1, true);
@@ -141,7 +152,10 @@ TEST_F(RigFaultTest, DroppedConnectionsCostNoStep) {
     recorder.reactToConnection = [&](const std::string& text) {
       if (!text.empty()) openGate(gate);
     };
-    const auto status = follow(30, gateAt(gate), recorder, [this] { rig_->cutConnections(0); rig_->cutConnections(1); });
+    const auto status = follow(30, gateAt(gate), recorder, [this] {
+      rig_->cutConnections(0);
+      rig_->cutConnections(1);
+    });
     ASSERT_TRUE(status) << status.error().text();
     EXPECT_EQ(status->state, JobState::Finished);
     EXPECT_EQ(recorder.stepNumbers(), countTo(30));
@@ -218,7 +232,8 @@ TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
   for (int round = 0; round < sweep(1, 20); ++round) {
     ASSERT_EQ(rig_->on(1, "ip route add unreachable 10.77.0.11/32"), 0);
     const std::string said = refusal();
-    EXPECT_THAT(said, AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
+    EXPECT_THAT(said,
+                AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
     ASSERT_EQ(rig_->on(1, "ip route del unreachable 10.77.0.11/32"), 0);
     expectOnlyTheNeighbour();
   }
@@ -227,7 +242,8 @@ TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
 TEST_F(RigFaultTest, AReadOnlyHomeIsNamed) {
   buildWithoutNeighbour();  // what is open there could not become read-only
   rig_->makeHomeReadOnly(1);
-  for (int round = 0; round < sweep(1, 20); ++round) EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("cannot be written"), HasSubstr("XDG_")));
+  for (int round = 0; round < sweep(1, 20); ++round)
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("cannot be written"), HasSubstr("XDG_")));
   EXPECT_THAT(rig_->processes(0), IsEmpty());
   EXPECT_THAT(rig_->processes(1), IsEmpty());
 }
@@ -250,7 +266,8 @@ TEST_F(RigFaultTest, AChangedHostKeyIsNeverBypassed) {
   build();
   for (int round = 0; round < sweep(1, 20); ++round) {
     rig_->changeHostKey(1);
-    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: the key of 10.77.0.12 port 22 has changed"), HasSubstr("ssh-keygen -R")));
+    EXPECT_THAT(refusal(),
+                AllOf(HasSubstr("cpu-1: reachable: the key of 10.77.0.12 port 22 has changed"), HasSubstr("ssh-keygen -R")));
     rig_->writeKnownHosts();  // a person has looked at it
     expectOnlyTheNeighbour();
   }

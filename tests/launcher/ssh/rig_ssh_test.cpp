@@ -49,7 +49,8 @@ TEST_F(RigSshTest, ReachesANodeThroughOneAndThroughTwoJumpHosts) {
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761U >> 13U);
   ASSERT_TRUE(upload(**host, {.bytes = bytes, .path = "/root/big"}));
   Sha256 hash;
-  ASSERT_TRUE((*host)->execute({.argv = {"cat", "/root/big"}, .onOutput = [&](std::string_view piece) { hash.update(piece); }, .deadline = kLimit}));
+  ASSERT_TRUE((*host)->execute(
+      {.argv = {"cat", "/root/big"}, .onOutput = [&](std::string_view piece) { hash.update(piece); }, .deadline = kLimit}));
   EXPECT_EQ(hash.finish(), sha256(bytes));
 }
 
@@ -74,9 +75,11 @@ TEST_F(RigSshTest, NamesWhatAJumpHostCannotDo) {
   SshAddress far = addressOf(rig, 1);
   far.proxyJump = "root@" + NodeRig::address(0);
   rig.refuse(1, true);
-  EXPECT_THAT(connectSsh("far", far, kLimit).error().text(), AllOf(HasSubstr("far: jump host 10.77.0.11 cannot connect to 10.77.0.12 port 22"), HasSubstr("refused")));
+  EXPECT_THAT(connectSsh("far", far, kLimit).error().text(),
+              AllOf(HasSubstr("far: jump host 10.77.0.11 cannot connect to 10.77.0.12 port 22"), HasSubstr("refused")));
   rig.refuse(0, true);
-  EXPECT_THAT(connectSsh("far", far, kLimit).error().text(), AllOf(HasSubstr("far, jump host 10.77.0.11: 10.77.0.11 port 22: Connection refused")));
+  EXPECT_THAT(connectSsh("far", far, kLimit).error().text(),
+              AllOf(HasSubstr("far, jump host 10.77.0.11: 10.77.0.11 port 22: Connection refused")));
   far.proxyJump = "root@" + NodeRig::address(0) + ":99999";
   EXPECT_THAT(connectSsh("far", far, kLimit).error().text(), HasSubstr("no port"));
 }
@@ -86,7 +89,8 @@ TEST_F(RigSshTest, LogsInWithAPasswordAnAnswerAndNeverWithoutBeingGivenIt) {
   SshAddress address = addressOf(rig, 0);
   const auto headless = connectSsh("a", address, kLimit);
   ASSERT_FALSE(headless);
-  EXPECT_THAT(headless.error().text(), AllOf(HasSubstr("a: 10.77.0.11 port 22 refuses the login"), HasSubstr("nobody is here"), HasSubstr("ssh-copy-id")));
+  EXPECT_THAT(headless.error().text(),
+              AllOf(HasSubstr("a: 10.77.0.11 port 22 refuses the login"), HasSubstr("nobody is here"), HasSubstr("ssh-copy-id")));
   LoginHelp help;
   ASSERT_FALSE(connectSsh("a", address, kLimit, {}, &help));
   ASSERT_TRUE(help.obstacle);
@@ -106,7 +110,10 @@ TEST_F(RigSshTest, LogsInWithAPasswordAnAnswerAndNeverWithoutBeingGivenIt) {
   ASSERT_TRUE(host) << host.error().text();
   EXPECT_EQ(nameOf(**host), "a\n");
   // a server that takes passwords only
-  ASSERT_EQ(std::system(("sed -i 's/KbdInteractiveAuthentication yes/KbdInteractiveAuthentication no/' " + rig.tools(0).parent_path().string() + "/sshd_config").c_str()), 0);
+  ASSERT_EQ(std::system(("sed -i 's/KbdInteractiveAuthentication yes/KbdInteractiveAuthentication no/' " +
+                         rig.tools(0).parent_path().string() + "/sshd_config")
+                            .c_str()),
+            0);
   rig.refuse(0, true);
   rig.refuse(0, false);
   ASSERT_FALSE(connectSsh("a", address, kLimit, {}, &help));
@@ -139,15 +146,23 @@ TEST_F(RigSshTest, SaysHostCauseAndRemedyForEachOfTheUsualTroubles) {
     Error::Code code;
   };
   const Trouble troubles[] = {
-      {with([&](SshAddress& a) { a.identity = locked; }), &wrongPassPhrase, "the pass phrase does not open it", "ssh -i ", Error::Code::Failed},
-      {with([&](SshAddress& a) { a.identity = locked; }), nullptr, "it needs a pass phrase: ssh-add ", "ssh -i ", Error::Code::Failed},
-      {with([&](SshAddress& a) { a.identity = "/nowhere/key"; }), nullptr, "/nowhere/key (no such file, or not readable)", "ssh -i /nowhere/key", Error::Code::Failed},
-      {with([&](SshAddress& a) { a.identity = stranger; }), nullptr, "refuses the login; tried: ", "without a question: ssh", Error::Code::Failed},
-      {with([&](SshAddress& a) { a.port = 1; }), nullptr, "10.77.0.11 port 1: Connection refused", "does sshd run there", Error::Code::Unreachable},
-      {with([&](SshAddress& a) { a.host = "203.0.113.9"; }), nullptr, "203.0.113.9 port 22: Network is unreachable", "is the address right", Error::Code::Unreachable},
+      {with([&](SshAddress& a) { a.identity = locked; }), &wrongPassPhrase, "the pass phrase does not open it", "ssh -i ",
+       Error::Code::Failed},
+      {with([&](SshAddress& a) { a.identity = locked; }), nullptr, "it needs a pass phrase: ssh-add ", "ssh -i ",
+       Error::Code::Failed},
+      {with([&](SshAddress& a) { a.identity = "/nowhere/key"; }), nullptr, "/nowhere/key (no such file, or not readable)",
+       "ssh -i /nowhere/key", Error::Code::Failed},
+      {with([&](SshAddress& a) { a.identity = stranger; }), nullptr, "refuses the login; tried: ", "without a question: ssh",
+       Error::Code::Failed},
+      {with([&](SshAddress& a) { a.port = 1; }), nullptr, "10.77.0.11 port 1: Connection refused", "does sshd run there",
+       Error::Code::Unreachable},
+      {with([&](SshAddress& a) { a.host = "203.0.113.9"; }), nullptr, "203.0.113.9 port 22: Network is unreachable",
+       "is the address right", Error::Code::Unreachable},
       {with([&](SshAddress& a) { a.host = "10.77.0.99"; }), nullptr, "10.77.0.99 port 22", "?", Error::Code::Unreachable},
-      {with([&](SshAddress& a) { a.host = "no-such-host.invalid"; }), nullptr, "cannot find the address of no-such-host.invalid", "getent hosts", Error::Code::Unreachable},
-      {with([&](SshAddress& a) { a.knownHosts = "/dev/null"; }), nullptr, "is unknown: ssh-ed25519 SHA256:", "ssh-keyscan", Error::Code::Failed},
+      {with([&](SshAddress& a) { a.host = "no-such-host.invalid"; }), nullptr, "cannot find the address of no-such-host.invalid",
+       "getent hosts", Error::Code::Unreachable},
+      {with([&](SshAddress& a) { a.knownHosts = "/dev/null"; }), nullptr, "is unknown: ssh-ed25519 SHA256:", "ssh-keyscan",
+       Error::Code::Failed},
   };
   for (const Trouble& trouble : troubles) {
     const auto host = connectSsh("the node", trouble.address, 4s, {}, trouble.help);
@@ -161,14 +176,16 @@ TEST_F(RigSshTest, SaysHostCauseAndRemedyForEachOfTheUsualTroubles) {
   rig.changeHostKey(0);
   const auto changed = connectSsh("the node", good, kLimit);
   ASSERT_FALSE(changed);
-  EXPECT_THAT(changed.error().text(), AllOf(HasSubstr("the node: the key of 10.77.0.11 port 22 has changed"), HasSubstr("ssh-keygen -R 10.77.0.11")));
+  EXPECT_THAT(changed.error().text(),
+              AllOf(HasSubstr("the node: the key of 10.77.0.11 port 22 has changed"), HasSubstr("ssh-keygen -R 10.77.0.11")));
   rig.writeKnownHosts();
   std::ofstream(rig.home(0) / ".bashrc") << "echo This account is closed.\nexit 1\n";
   auto closed = connectSsh("the node", good, kLimit);
   ASSERT_TRUE(closed) << closed.error().text();
   const auto refused = run(**closed, {.argv = {"true"}, .deadline = kLimit});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().text(), AllOf(HasSubstr("the node: its login shell"), HasSubstr("This account is closed."), HasSubstr(".bashrc")));
+  EXPECT_THAT(refused.error().text(),
+              AllOf(HasSubstr("the node: its login shell"), HasSubstr("This account is closed."), HasSubstr(".bashrc")));
 }
 
 }  // namespace

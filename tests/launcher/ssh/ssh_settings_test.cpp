@@ -54,7 +54,9 @@ const Vector kVectors[] = {
     {"Include more\n", {.host = "b3"}, "more@b3:2400"},
     {"Include nothing-there\nHost b3\n  User you\n", {.host = "b3"}, "you@b3:22"},
     {"Host b3\n  ProxyCommand nc %h %p\n", {.host = "b3", .user = "me"}, "me@b3:22 | nc b3 22"},
-    {"Host b3\n  HostName 10.0.0.3\n  Port 2200\n  ProxyCommand nc %h %p # %r %%\n", {.host = "b3", .user = "me"}, "me@10.0.0.3:2200 | nc 10.0.0.3 2200 # me %"},
+    {"Host b3\n  HostName 10.0.0.3\n  Port 2200\n  ProxyCommand nc %h %p # %r %%\n",
+     {.host = "b3", .user = "me"},
+     "me@10.0.0.3:2200 | nc 10.0.0.3 2200 # me %"},
     {"Host b3\n  ProxyCommand none\nHost *\n  ProxyCommand nc %h %p\n", {.host = "b3", .user = "me"}, "me@b3:22"},
     {"Host b3\n  ProxyJump gate\n", {.host = "b3", .user = "me"}, "me@b3:22 | ssh -W '[b3]:22' gate"},
     {"Host b3\n  ProxyJump you@gate:2200\n", {.host = "b3", .user = "me"}, "me@b3:22 | ssh -l you -p 2200 -W '[b3]:22' gate"},
@@ -78,7 +80,8 @@ TEST(SshSettings, AreWhatPeoplesConfigurationsSay) {
   const std::string more = folder.file("more", "Host b3\n  User more\n  Port 2400\n");
   for (const Vector& vector : kVectors) {
     std::string configuration = vector.configuration;
-    if (const std::size_t at = configuration.find("Include more"); at != std::string::npos) configuration.replace(at, 12, "Include " + more);
+    if (const std::size_t at = configuration.find("Include more"); at != std::string::npos)
+      configuration.replace(at, 12, "Include " + more);
     const auto settings = settingsOf("b3", vector.address, folder.file("config", configuration));
     if (vector.expected[0] == '!') {
       ASSERT_FALSE(settings) << configuration << vector.address.host;
