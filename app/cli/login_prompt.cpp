@@ -44,9 +44,9 @@ class Unseen {
 
 /// A line from the terminal; nothing at its end (Ctrl-D), or when the stop came.
 std::optional<std::string> ask(const std::string& question, bool isShown, const std::stop_token& stop) {
+  const Unseen unseen(isShown);  // before the question, which some answer at once
   note("{} ", question);
   std::fflush(stderr);
-  const Unseen unseen(isShown);
   std::string line;
   while (!stop.stop_requested()) {
     pollfd typed{STDIN_FILENO, POLLIN, 0};
