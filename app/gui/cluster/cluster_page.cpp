@@ -26,6 +26,7 @@
 #include "app/gui/cluster/outline_view.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/heading.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -34,11 +35,8 @@ constexpr const char* kDemo = "1x2:cpu@0.5,1x2:cpu@0.25";  // two unlike machine
 constexpr int kLeftWidth = 250, kEmptyWidth = 420;
 constexpr int kMostInLegend = 5;
 
-QLabel* heading(const QString& words) {
-  auto* label = new QLabel(words);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
+QLabel* panelHeading(const QString& words) {
+  QLabel* label = heading(words);
   label->setContentsMargins(8, 6, 8, 2);
   return label;
 }
@@ -93,7 +91,7 @@ QWidget* ClusterPage::makeLeft() {
   auto* column = new QVBoxLayout(outline);
   column->setContentsMargins(8, 0, 8, 8);
   column->setSpacing(2);
-  QLabel* title = heading(tr("Outline"));
+  QLabel* title = panelHeading(tr("Outline"));
   title->setContentsMargins(0, 6, 0, 2);
   column->addWidget(title);
   column->addWidget(new OutlineView(workspace_), 1);

@@ -20,15 +20,6 @@ QFormLayout* makeForm(QWidget* widget) {
   return form;
 }
 
-QLabel* formHeading(const QString& words) {
-  auto* label = new QLabel(words);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
-  label->setContentsMargins(0, 8, 0, 0);
-  return label;
-}
-
 void renameItem(Workspace& workspace, TextField& field, const std::string& from, const QString& to) {
   std::optional<Error> error;
   workspace.document.edit(TextField::tr("Rename %1").arg(text(from)), [&](Project& project) {

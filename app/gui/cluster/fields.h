@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "app/gui/widgets/heading.h"
 #include "app/gui/window/page.h"
 
 class QFormLayout;
@@ -28,9 +29,8 @@ auto common(const std::vector<const T*>& things, const Get& get) -> std::optiona
   return value;
 }
 
-/// The rows of an inspector form, and a bold line above some of them.
+/// The rows of an inspector form.
 [[nodiscard]] QFormLayout* makeForm(QWidget* widget);
-[[nodiscard]] QLabel* formHeading(const QString& words);
 
 /// A number with its unit, of one thing or of many. Where they differ it says "(mixed)"; what is typed is meant for all.
 /// A value unlike that of the device table is bold, and a button brings that one back.

@@ -18,6 +18,7 @@
 #include "app/gui/run/run_list.h"
 #include "app/gui/run/run_log.h"
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/heading.h"
 #include "app/gui/widgets/quantity_text.h"
 
 namespace evenkeel::gui {
@@ -36,14 +37,6 @@ QString durationText(double seconds) {
   const QString minutes = QString::number(whole / 60 % 60), rest = QStringLiteral("%1").arg(whole % 60, 2, 10, QLatin1Char('0'));
   return whole < 3600 ? minutes + QLatin1Char(':') + rest
                       : QStringLiteral("%1:%2:%3").arg(whole / 3600).arg(minutes.rightJustified(2, QLatin1Char('0')), rest);
-}
-
-QLabel* heading(const QString& text) {
-  auto* label = new QLabel(text);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
-  return label;
 }
 
 QWidget* column(QLayout* top, QWidget* below) {

@@ -14,6 +14,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/gui/widgets/heading.h"
+
 namespace evenkeel::gui {
 namespace {
 
@@ -34,15 +36,6 @@ QDoubleSpinBox* numberBox(const char* name, double most, int decimals, double st
   box->setSingleStep(step);
   box->setStepType(QAbstractSpinBox::DefaultStepType);
   return box;
-}
-
-QLabel* heading(const QString& words) {
-  auto* label = new QLabel(words);
-  QFont font = label->font();
-  font.setBold(true);
-  label->setFont(font);
-  label->setContentsMargins(0, 8, 0, 0);
-  return label;
 }
 
 QString number(double value) { return QString::number(value, 'g', 6); }
@@ -85,17 +78,17 @@ SettingsDialog::SettingsDialog(const Run& run, QWidget* parent)
   auto* form = new QFormLayout;
   form->setVerticalSpacing(6);
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(heading(tr("Learning rate")));
+  form->addRow(formHeading(tr("Learning rate")));
   form->addRow(tr("Schedule"), schedule_);
   form->addRow(tr("Warm-up steps"), warmup_);
   form->addRow(tr("At the end"), finalRate_);
-  form->addRow(heading(tr("Optimizer")));
+  form->addRow(formHeading(tr("Optimizer")));
   form->addRow(tr("Weight decay"), weightDecay_);
   form->addRow(tr("Beta 1"), beta1_);
   form->addRow(tr("Beta 2"), beta2_);
   form->addRow(tr("Clip gradients at"), clip_);
   form->addRow(tr("Dropout"), dropout_);
-  form->addRow(heading(tr("Evaluation and end")));
+  form->addRow(formHeading(tr("Evaluation and end")));
   form->addRow(tr("Validation text"), makeValidationRow());
   form->addRow(tr("Evaluate"), evaluateEvery_);
   form->addRow(tr("Checkpoints kept"), keep_);
