@@ -29,12 +29,16 @@ W* named(W* widget, const char* name, const QString& tip = {}) {
   return widget;
 }
 
+/// Without the zeros that fill up the decimals.
+class TrimmedBox final : public QDoubleSpinBox {
+  QString textFromValue(double value) const override { return locale().toString(value, 'g', 6); }
+};
+
 QDoubleSpinBox* numberBox(const char* name, double most, int decimals, double step, const QString& tip) {
-  auto* box = named(new QDoubleSpinBox, name, tip);
+  auto* box = named(new TrimmedBox, name, tip);
   box->setRange(0, most);
   box->setDecimals(decimals);
   box->setSingleStep(step);
-  box->setStepType(QAbstractSpinBox::DefaultStepType);
   return box;
 }
 
@@ -81,7 +85,7 @@ SettingsDialog::SettingsDialog(const Run& run, QWidget* parent)
   form->addRow(formHeading(tr("Learning rate")));
   form->addRow(tr("Schedule"), schedule_);
   form->addRow(tr("Warm-up steps"), warmup_);
-  form->addRow(tr("At the end"), finalRate_);
+  form->addRow(tr("Last, of the peak"), finalRate_);
   form->addRow(formHeading(tr("Optimizer")));
   form->addRow(tr("Weight decay"), weightDecay_);
   form->addRow(tr("Beta 1"), beta1_);
@@ -97,7 +101,7 @@ SettingsDialog::SettingsDialog(const Run& run, QWidget* parent)
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel | QDialogButtonBox::RestoreDefaults);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  connect(buttons->button(QDialogButtonBox::RestoreDefaults), &QPushButton::clicked, this, [this] { show(Run{}); });
+  connect(buttons->button(QDialogButtonBox::RestoreDefaults), &QPushButton::clicked, this, [this] { fill(Run{}); });
   connect(schedule_, &QComboBox::currentIndexChanged, this,
           [this](int index) { finalRate_->setEnabled(index != static_cast<int>(Schedule::Constant)); });
   connect(validation_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -109,7 +113,7 @@ SettingsDialog::SettingsDialog(const Run& run, QWidget* parent)
   column->setSpacing(12);
   column->addLayout(form);
   column->addWidget(buttons);
-  show(run);
+  fill(run);
 }
 
 QWidget* SettingsDialog::makeValidationRow() {
@@ -129,7 +133,7 @@ QWidget* SettingsDialog::makeValidationRow() {
   return row;
 }
 
-void SettingsDialog::show(const Run& run) {
+void SettingsDialog::fill(const Run& run) {
   schedule_->setCurrentIndex(static_cast<int>(run.learningRate.schedule));
   warmup_->setValue(static_cast<int>(run.learningRate.warmupSteps));
   finalRate_->setValue(run.learningRate.final);

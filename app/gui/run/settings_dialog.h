@@ -23,7 +23,7 @@ class SettingsDialog final : public QDialog {
 
  private:
   QWidget* makeValidationRow();
-  void show(const Run& run);
+  void fill(const Run& run);
 
   const Run given_;
   QComboBox* schedule_;
