@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "app/cli/command.h"
 #include "core/base/words.h"
+#include "core/cluster/catalogue.h"
 #include "core/plan/features.h"
 
 namespace evenkeel::cli {
@@ -40,6 +43,20 @@ Result<void> checkDevices(const Problem& problem) {
       return invalidInput("--model", fmt::format("{} {}", type.name, obstacle->what), obstacle->remedy);
   }
   return {};
+}
+
+/// Device types that a table of layers has times of, and nobody else has heard of: perhaps misspelt.
+std::set<std::string> unknownTypes(const Problem& problem) {
+  std::set<std::string> unknown;
+  if (!problem.model.opaque) return unknown;
+  const OpaqueLayers& layers = *problem.model.opaque;
+  for (const OpaqueLayer* const layer : {&layers.first, &layers.inner, &layers.last}) {
+    for (const auto& [type, time] : layer->times) {
+      const auto isNamed = [&](const DeviceType& known) { return known.name.substr(0, known.name.find('@')) == type; };
+      if (!std::ranges::any_of(problem.cluster.deviceTypes, isNamed) && !deviceTypeNamed(type)) unknown.insert(type);
+    }
+  }
+  return unknown;
 }
 
 }  // namespace
@@ -81,8 +98,10 @@ Result<Problem> problemFrom(const ProblemArguments& arguments) {
                                                          *arguments.sequenceLength, model->context, model->name));
   }
   if (arguments.sequenceLength && model->opaque && *arguments.sequenceLength != model->context) {
-    return invalidInput("--sequence-length", fmt::format("is {}, but the layers of {} were measured at {}",
-                                                         *arguments.sequenceLength, model->name, model->context));
+    return invalidInput(
+        "--sequence-length",
+        fmt::format("is {}, but the layers of {} were measured at {}", *arguments.sequenceLength, model->name, model->context),
+        "leave it out");
   }
   const auto precision = wordOption<Precision>("--precision", arguments.precision, precisionWords());
   if (!precision) return precision.error();
@@ -101,6 +120,8 @@ Result<Problem> problemFrom(const ProblemArguments& arguments) {
 }
 
 void printDefaults(const ProblemArguments& arguments, const Problem& problem) {
+  for (const std::string& type : unknownTypes(problem))
+    note("warning: {} has times of {}, which is neither in this cluster nor in the catalogue\n", problem.model.name, type);
   const Training& training = problem.training;
   std::string text;
   const auto add = [&](bool wasGiven, const std::string& what) {

@@ -55,7 +55,8 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (arguments.gradientClip) json["gradient_clip"] = *arguments.gradientClip;
   if (arguments.dropout) json["dropout"] = *arguments.dropout;
   if (arguments.weightDecay) json["weight_decay"] = *arguments.weightDecay;
-  if (arguments.beta1 || arguments.beta2) json["betas"] = {arguments.beta1.value_or(Run{}.beta1), arguments.beta2.value_or(Run{}.beta2)};
+  if (arguments.beta1 || arguments.beta2)
+    json["betas"] = {arguments.beta1.value_or(Run{}.beta1), arguments.beta2.value_or(Run{}.beta2)};
   if (arguments.finalLearningRate) json["learning_rate"]["final"] = *arguments.finalLearningRate;
   if (arguments.epsilon) json["epsilon"] = *arguments.epsilon;
   if (arguments.checkpointEvery) json["checkpoint"]["every"] = *arguments.checkpointEvery;
@@ -82,6 +83,11 @@ Result<Run> runFrom(const Arguments& arguments) {
   Run run = readRun(reader);
   if (context.error) return *std::move(context.error);
   if (run.train.empty()) return invalidInput(source, "names no training data", "add --data FILE or --data FOLDER");
+  if (!run.validation.empty() && run.evaluation.every == 0)
+    return invalidInput(source, "names validation text and no step at which it is read", "add --evaluate-every N");
+  if (run.rehearsal && (!arguments.resume.empty() || run.checkpoint.every > 0 || run.evaluation.every > 0))
+    return invalidInput("--rehearse", "computes nothing that could be resumed, saved or evaluated",
+                        "leave out --resume, --checkpoint-every and --evaluate-every");
   return run;
 }
 
@@ -96,7 +102,8 @@ Result<Plan> launchablePlan(const Arguments& arguments) {
   auto& violations = evaluation.violations;
   if (violations.empty() && !arguments.rehearse) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
-    return invalidInput(file, "cannot be launched", fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
+    return invalidInput(file, "cannot be launched",
+                        fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
   }
   if (!plan->inputsSha256.empty() && plan->inputsSha256 != inputsHash(plan->cluster, plan->model, plan->training)) {
     note("warning: {} is stale: its cluster, model or training was changed after it was planned\n", file);
@@ -109,7 +116,9 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse && !arguments.local) return invalidInput("--rehearse", "needs one clock for all ranks", "add --local");
   if (!arguments.rehearse && (arguments.timeScale || !arguments.profile.empty()))
     return invalidInput("launch", "takes --time-scale and --profile for a rehearsal only", "add --rehearse");
-  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure)) return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure), "expected stop, resume or replan");
+  if (arguments.onFailure && !onFailureNamed(*arguments.onFailure))
+    return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure),
+                        "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments);
@@ -121,7 +130,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (!arguments.resume.empty()) request.resume = placeFor(arguments.resume, arguments.local);
   std::error_code unknown;
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
-    return invalidInput("--resume " + arguments.resume, "is no folder", "expected a checkpoint (step-0000000200), or a folder of checkpoints");
+    return invalidInput("--resume " + arguments.resume, "is no folder",
+                        "expected a checkpoint (step-0000000200), or a folder of checkpoints");
   if (request.run.onFailure != Run::OnFailure::Stop && request.run.checkpoint.every == 0)
     return invalidInput(fmt::format("--on-failure {}", name(request.run.onFailure)), "has nothing to go on from",
                         "add --checkpoint-every N");
@@ -133,7 +143,8 @@ int dryRun(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   const auto commands = launcher.dryRun(request);
   if (!commands) return report(commands.error());
   if (asJson) printJson({{"commands", *commands}});
-  else for (const std::string& command : *commands) fmt::print("{}\n", command);
+  else
+    for (const std::string& command : *commands) fmt::print("{}\n", command);
   return kOk;
 }
 
@@ -183,13 +194,17 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
   command->add_option("--warmup-steps", arguments->warmupSteps, "Steps until the peak (default 10)");
   command->add_option("--schedule", arguments->schedule, "cosine (default), linear or constant, after the peak");
-  command->add_option("--gradient-clip", arguments->gradientClip, "Longest gradient of the whole model (default: as long as it is)");
-  command->add_option("--dropout", arguments->dropout, "Probability, after softmax and before each residual addition (default 0)");
-  command->add_option("--final-learning-rate", arguments->finalLearningRate, "Fraction of the peak at the last step (default 0.1)");
+  command->add_option("--gradient-clip", arguments->gradientClip,
+                      "Longest gradient of the whole model (default: as long as it is)");
+  command->add_option("--dropout", arguments->dropout,
+                      "Probability, after softmax and before each residual addition (default 0)");
+  command->add_option("--final-learning-rate", arguments->finalLearningRate,
+                      "Fraction of the peak at the last step (default 0.1)");
   command->add_option("--epsilon", arguments->epsilon, "AdamW (default 1e-8)");
   command->add_option("--checkpoint-every", arguments->checkpointEvery, "Steps between checkpoints (default: none)");
   command->add_option("--checkpoint-keep", arguments->checkpointKeep, "How many of the newest stay (default 3)");
-  command->add_option("--checkpoint-directory", arguments->checkpointDirectory, "Where, on the machine of rank 0 (default: in the run's directory)");
+  command->add_option("--checkpoint-directory", arguments->checkpointDirectory,
+                      "Where, on the machine of rank 0 (default: in the run's directory)");
   command->add_option("--weight-decay", arguments->weightDecay, "Of tensors with two dimensions (default 0.1)");
   command->add_option("--beta1", arguments->beta1, "AdamW (default 0.9)");
   command->add_option("--beta2", arguments->beta2, "AdamW (default 0.95)");
@@ -197,15 +212,20 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--local", arguments->local, "Every node is this machine");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
-  command->add_option("--on-failure", arguments->onFailure, "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that failed. A detached run goes on when somebody attaches");
-  command->add_option("--end-command", arguments->endCommand, "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
-  command->add_option("--env", arguments->environment, "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
+  command->add_option("--on-failure", arguments->onFailure,
+                      "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that "
+                      "failed. A detached run goes on when somebody attaches");
+  command->add_option("--end-command", arguments->endCommand,
+                      "Shell line to run here when the run has ended (EVENKEEL_RUN, _STATE, _STEPS, _CAUSE, _NODE)");
+  command->add_option("--env", arguments->environment,
+                      "NAME=VALUE for all workers, NODE:NAME=VALUE for those of a node; may be given several times");
   command->add_flag("--rehearse", arguments->rehearse,
                     "Virtual devices: all ranks and messages, but what is predicted is slept, not computed (with --local)");
   command->add_option("--time-scale", arguments->timeScale, "Of a rehearsal: 0.1 plays ten times as fast (default 1)")
       ->check(CLI::PositiveNumber);
   command->add_option("--profile", arguments->profile, "Of a rehearsal: measured op times to predict from (default: analytic)");
-  command->add_option("--resume", arguments->resume, "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
+  command->add_option("--resume", arguments->resume,
+                      "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

@@ -21,7 +21,6 @@ bool isLike(const Pipeline& a, const Pipeline& b) {
 
 std::vector<std::string> objections(const Plan& plan) {
   std::vector<std::string> reasons;
-  if (plan.model.opaque) reasons.push_back(plan.model.name + " is a table of layers, no transformer");
   const Pipeline& first = plan.pipelines.front();
   for (std::size_t p = 1; p < plan.pipelines.size(); ++p) {
     if (!isLike(plan.pipelines[p], first)) {
@@ -75,6 +74,8 @@ std::string layoutOf(const Plan& plan) {
 }  // namespace
 
 Result<std::vector<std::string>> megatronArguments(const Plan& plan) {
+  if (plan.model.opaque)
+    return failed("export --to megatron", plan.model.name + " is a table of layers, no transformer", "export it as trace, csv or html");
   if (const auto reasons = objections(plan); !reasons.empty())
     return failed("export --to megatron", fmt::format("Megatron-LM cannot express this plan: {}", fmt::join(reasons, "; ")),
                   "plan with --planner uniform, or launch it here");

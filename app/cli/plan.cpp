@@ -10,6 +10,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
+#include "core/plan/features.h"
 #include "core/profile/table_profile.h"
 #include "core/search/explain/reasons.h"
 #include "core/search/hexiscale/original.h"
@@ -39,15 +40,18 @@ Result<Goal> goalFrom(const Arguments& arguments, const Training& training) {
     isKnown = isKnown || word == arguments.objective;
     known += (known.empty() ? "" : ", ") + std::string(word);
   }
-  if (!isKnown) return invalidInput("--objective", fmt::format("\"{}\" is unknown", arguments.objective), "expected one of: " + known);
+  if (!isKnown)
+    return invalidInput("--objective", fmt::format("\"{}\" is unknown", arguments.objective), "expected one of: " + known);
   for (const auto& [option, value] : {std::pair{"--steps", &arguments.steps}, {"--tokens", &arguments.tokens}}) {
-    if (*value && (**value < 1 || **value > std::int64_t{1} << 60)) return invalidInput(option, fmt::format("is {}", **value), "expected a whole number above 0");
+    if (*value && (**value < 1 || **value > std::int64_t{1} << 60))
+      return invalidInput(option, fmt::format("is {}", **value), "expected a whole number above 0");
   }
   if (arguments.steps && arguments.tokens) return invalidInput("--tokens", "is given beside --steps", "one of them is enough");
   const bool wantsDeadline = goal.objective == Objective::Deadline;
   if (wantsDeadline && !(arguments.deadlineHours > 0 && arguments.deadlineHours < 1e9))
     return invalidInput("--deadline-hours", fmt::format("is {}", arguments.deadlineHours), "expected a number of hours above 0");
-  if (!wantsDeadline && arguments.deadlineHours != 0) return invalidInput("--deadline-hours", "is given without --objective deadline", "add --objective deadline");
+  if (!wantsDeadline && arguments.deadlineHours != 0)
+    return invalidInput("--deadline-hours", "is given without --objective deadline", "add --objective deadline");
   goal.steps = arguments.steps ? *arguments.steps : arguments.tokens ? stepsFor(*arguments.tokens, training) : 0;
   goal.deadline = Seconds{3600 * arguments.deadlineHours};
   return goal;
@@ -119,8 +123,10 @@ Result<Json> replayHexiscale(const Arguments& arguments) {
   if (!options) return options.error();
   const auto exact = options->find("exact");
   const bool asShipped = exact == options->end() || exact->second == "true";
-  if (arguments.planner != "hexiscale" || options->size() > (exact == options->end() ? 0U : 1U) || (!asShipped && exact->second != "false"))
-    return invalidInput("--hexiscale-case", "is for one planner only", "add --planner hexiscale, with --planner-option exact=true|false or without");
+  if (arguments.planner != "hexiscale" || options->size() > (exact == options->end() ? 0U : 1U) ||
+      (!asShipped && exact->second != "false"))
+    return invalidInput("--hexiscale-case", "is for one planner only",
+                        "add --planner hexiscale, with --planner-option exact=true|false or without");
   const auto given = hexiscale::loadOriginalCase(arguments.hexiscaleCase);
   if (!given) return given.error();
   const auto iterations = hexiscale::replay(*given, asShipped ? hexiscale::Batching::AsShipped : hexiscale::Batching::Consistent);
@@ -143,7 +149,8 @@ int runHexiscaleCase(const Arguments& arguments) {
   return giveReplay(arguments, replayHexiscale(arguments), [](const Json& original) {
     for (const Json& one : original.at("iterations")) {
       fmt::print("{:10.1f} tokens/s ", one.at("throughput").get<double>());
-      for (const Json& pipeline : one.at("pipelines")) fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
+      for (const Json& pipeline : one.at("pipelines"))
+        fmt::print(" | stages {} layers {}", pipeline.at("stages").dump(), pipeline.at("layers").dump());
       fmt::print("\n");
     }
   });
@@ -176,12 +183,16 @@ Json jsonOf(const std::vector<Reason>& reasons) {
 std::string runLine(const Plan& plan) {
   if (!plan.search.contains("run")) return {};
   const RunCost cost = runCost(plan, plan.search["run"]["steps"].get<std::int64_t>());
-  std::string text = fmt::format("{} steps ({:.4g} tokens): {:.4g} h, {:.4g} device-hours", cost.steps, cost.tokens, cost.duration.value / 3600, cost.deviceHours);
+  std::string text = fmt::format("{} steps ({:.4g} tokens): {:.4g} h, {:.4g} device-hours", cost.steps, cost.tokens,
+                                 cost.duration.value / 3600, cost.deviceHours);
   text += cost.price ? fmt::format(", price {:.4g}", *cost.price) : fmt::format(", price not known ({} has none)", cost.unpriced);
   const Json& incumbents = plan.search["incumbents"];
   if (incumbents.size() > 1) {
-    const double saved = static_cast<double>(cost.steps) * (incumbents.front()["iteration_ms"].get<double>() / 1e3 - plan.predicted->iteration.value);
-    if (saved > 0) text += fmt::format("; searching took {} and saves {:.4g} h against the first plan found", shortTime(plan.search.value("seconds", 0.0)), saved / 3600);
+    const double saved = static_cast<double>(cost.steps) *
+                         (incumbents.front()["iteration_ms"].get<double>() / 1e3 - plan.predicted->iteration.value);
+    if (saved > 0)
+      text += fmt::format("; searching took {} and saves {:.4g} h against the first plan found",
+                          shortTime(plan.search.value("seconds", 0.0)), saved / 3600);
   }
   return text + "\n";
 }
@@ -215,34 +226,44 @@ int run(const Arguments& arguments) {
     printJson(document);
     return kOk;
   }
-  fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)), describePlan(*plan));
+  fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)),
+             describePlan(*plan));
   fmt::print("{}", runLine(*plan));
   if (!reasons.empty()) fmt::print("\nwhy this plan:\n");
   for (const Reason& reason : reasons) fmt::print("  {}\n", reason.sentence);
-  if (!arguments.out.empty()) fmt::print("\nwritten: {}; next: evenkeel-cli launch {} --data FILE --steps N\n", arguments.out, arguments.out);
+  if (!arguments.out.empty()) {
+    const bool runs = notLaunchable(*plan, ownRuntime()).empty();
+    fmt::print("\nwritten: {}; next: evenkeel-cli {} {} {}\n", arguments.out, runs ? "launch" : "evaluate", arguments.out,
+               runs ? "--data FILE --steps N" : "--explain (it cannot be trained here)");
+  }
   return kOk;
 }
 
 }  // namespace
 
 void addPlan(CLI::App& app, Outcome& outcome) {
-  CLI::App* command = app.add_subcommand("plan", "Find a plan: pipelines, stages, layers, micro-batches for a model on a cluster");
+  CLI::App* command =
+      app.add_subcommand("plan", "Find a plan: pipelines, stages, layers, micro-batches for a model on a cluster");
   auto arguments = std::make_shared<Arguments>();
   addProblemOptions(*command, arguments->problem);
-  for (const char* const name : {"--cluster", "--model"}) command->get_option(name)->required(false);  // a recorded case has its own
+  for (const char* const name : {"--cluster", "--model"})
+    command->get_option(name)->required(false);  // a recorded case has its own
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ", ") + planner.name;
   command->add_option("--planner", arguments->planner, "One of: " + names + " (default optimal)");
   addSearchOptions(*command, arguments->search);
   command->add_option("--metis-case", arguments->metisCase,
                       "A recorded case of public Metis (case.json, hostfile, clusterfile.json) for --planner-option exact=true");
-  command->add_option("--hexiscale-case", arguments->hexiscaleCase,
-                      "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
-  command->add_option("--objective", arguments->objective, "time, cost (cheapest a token) or deadline (cheapest in time); default time");
+  command->add_option(
+      "--hexiscale-case", arguments->hexiscaleCase,
+      "A recorded case of public HexiScale (case.json, machines.json, metis_calls.jsonl) for --planner hexiscale");
+  command->add_option("--objective", arguments->objective,
+                      "time, cost (cheapest a token) or deadline (cheapest in time); default time");
   command->add_option("--steps", arguments->steps, "Length of the run: says its hours, device-hours and price");
   command->add_option("--tokens", arguments->tokens, "Length of the run in tokens, instead of --steps");
   command->add_option("--deadline-hours", arguments->deadlineHours, "With --objective deadline: hours within which the run ends");
-  command->add_option("--start", arguments->start, "Start from this plan, made before the cluster or the training changed (optimal, eth)");
+  command->add_option("--start", arguments->start,
+                      "Start from this plan, made before the cluster or the training changed (optimal, eth)");
   command->add_option("--out", arguments->out, "Write the plan to this file");
   command->add_option("--events", arguments->events, "Write every event of the search to this file, one JSON object a line");
   command->add_flag("--explain", arguments->explain, "Why this plan, or why none: what changes of it would take, each evaluated");

@@ -67,6 +67,9 @@ int run(const Arguments& arguments) {
   if (auto writable = checkOutputs({{"--out", arguments.out}}); !writable) return report(writable.error());
   const auto problem = problemFrom(arguments.problem);
   if (!problem) return report(problem.error());
+  if (problem->model.opaque)
+    return report(invalidInput("--model", problem->model.name + " is a table of layers, which has no ops to be measured",
+                               "measure its layers yourself and write them into times_ms"));
   printDefaults(arguments.problem, *problem);
   const auto type = typeHere(problem->cluster);
   if (!type) return report(type.error());
@@ -82,7 +85,7 @@ int run(const Arguments& arguments) {
   const Json json = toJson(*table);
   if (!arguments.out.empty()) {
     if (auto written = writeFileAtomically(arguments.out, prettyText(json)); !written) return report(written.error());
-    note("written: {}; next: evenkeel-cli plan --profile {}\n", arguments.out, arguments.out);
+    note("written: {}; next: give plan, compare or evaluate --profile {}\n", arguments.out, arguments.out);
   }
   if (arguments.asJson || arguments.out.empty()) printJson(json);
   return kOk;

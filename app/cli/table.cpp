@@ -54,6 +54,7 @@ std::string shortCount(double number) {
 }
 
 std::string shortTime(double seconds) {
+  if (seconds < 0) return "-" + shortTime(-seconds);
   if (seconds < 1e-3) return threeDigits(seconds * 1e6) + " us";
   if (seconds < 1) return threeDigits(seconds * 1e3) + " ms";
   if (seconds < 120) return threeDigits(seconds) + " s";

@@ -88,6 +88,8 @@ OpaqueLayer readOpaqueLayer(JsonReader reader) {
   } else if (!times.is_null()) {
     reader.fail("times_ms", "is no object", "expected {\"device type\": [forward, backward], ...}");
   }
+  if (!reader.has("forward_gflop") && layer.times.empty())
+    reader.fail("", "has neither times nor FLOPs", "give times_ms or forward_gflop, 0 if it costs nothing");
   (void)reader.rest();
   return layer;
 }
@@ -96,6 +98,7 @@ void readOpaque(JsonReader& reader, Model& model) {
   model.heads = model.kvHeads = 1;
   model.headDim = model.ffn = model.vocab = model.vocabMultiple = 1;
   model.tiedEmbeddings = false;
+  model.position = Position::Rotary;  // no learned positions that a sequence could outgrow
   model.context = reader.integer("context", {1, kMaxSequence});
   JsonReader table = reader.object("opaque");
   OpaqueLayers layers;
@@ -103,8 +106,10 @@ void readOpaque(JsonReader& reader, Model& model) {
   layers.inner = readOpaqueLayer(table.object("layer"));
   layers.last = readOpaqueLayer(table.object("last"));
   (void)table.rest();
-  if (layers.inner.forward.value == 0 && layers.inner.times.empty())
-    table.fail("layer", "has neither times nor FLOPs", "give times_ms or forward_gflop");
+  const bool isFree =
+      std::ranges::any_of(layers.inner.times, [](const auto& time) { return time.second == OpaqueLayer::Time{}; });
+  if (isFree || (layers.inner.forward.value == 0 && layers.inner.times.empty()))
+    table.fail("layer", "costs nothing", "its times_ms or forward_gflop must be above 0");
   const double parameters = static_cast<double>(layers.first.parameters) + static_cast<double>(layers.last.parameters) +
                             model.layers * static_cast<double>(layers.inner.parameters);
   checkParameters(reader, parameters);
@@ -118,7 +123,7 @@ Json toJson(const OpaqueLayer& layer) {
   json["parameters"] = layer.parameters;
   json["saved_bytes"] = layer.saved.value;
   json["transient_bytes"] = layer.transient.value;
-  if (layer.forward.value > 0) json["forward_gflop"] = rounded(layer.forward.value / 1e9);
+  json["forward_gflop"] = rounded(layer.forward.value / 1e9);
   for (const auto& [type, time] : layer.times)
     json["times_ms"][type] = {rounded(milliseconds(time.forward)), rounded(milliseconds(time.backward))};
   return json;

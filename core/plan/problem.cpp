@@ -32,9 +32,9 @@ std::optional<Obstacle> obstacleTo(const Model& model, Precision precision, cons
   if (!type.has(precision)) return Obstacle{fmt::format("has no {}", name(precision)), "choose fp16 or fp32"};
   if (!model.opaque) return std::nullopt;
   for (const OpaqueLayer* const layer : {&model.opaque->first, &model.opaque->inner, &model.opaque->last}) {
-    // A layer that costs nothing anywhere may stand at the ends.
-    const bool isFree = layer != &model.opaque->inner && layer->times.empty() && layer->forward.value == 0;
-    if (isFree || layer->forward.value > 0 || layer->times.contains(type.name)) continue;
+    // Without times the FLOPs tell, none of them too: a first or last layer may cost nothing.
+    if (layer->forward.value > 0 || layer->times.empty() || layer->times.contains(type.name.substr(0, type.name.find('@'))))
+      continue;
     return Obstacle{fmt::format("has no time in the layers of {}", model.name), "add it to times_ms, or give forward_gflop"};
   }
   return std::nullopt;

@@ -28,7 +28,7 @@ class ShapeCheck {
     if (plan_.model.opaque && plan_.training.sequenceLength != plan_.model.context) {
       add("training",
           fmt::format("sequence_length {} is not that of the layers of {}", plan_.training.sequenceLength, plan_.model.name),
-          fmt::format("they were measured at {}", plan_.model.context));
+          fmt::format("give the one that they were measured at, {}", plan_.model.context));
     }
     return std::move(found_);
   }

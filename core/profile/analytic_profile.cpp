@@ -21,7 +21,7 @@ namespace {
 void useTable(const Model& model, const DeviceType& device, Op op, std::int64_t samples, OpCost& cost) {
   const OpaqueLayer* const layer = opaqueLayer(model, op);
   if (layer == nullptr) return;
-  const auto measured = layer->times.find(device.name);
+  const auto measured = layer->times.find(device.name.substr(0, device.name.find('@')));
   if (measured == layer->times.end()) return;
   const double count = static_cast<double>(samples) / device.speed;
   cost.forward = count * measured->second.forward;

@@ -61,7 +61,8 @@ Result<void> checkStart(std::string_view planner, const Plan& last, const Proble
   if (planner != "optimal" && planner != "eth")
     return invalidInput("--start", fmt::format("planner {} does not start from a plan", planner),
                         "use optimal or eth, or leave it out");
-  if (last.model.unitCount() != problem.model.unitCount() || last.model.hidden != problem.model.hidden) {
+  if (last.model.unitCount() != problem.model.unitCount() || last.model.hidden != problem.model.hidden ||
+      last.model.opaque.has_value() != problem.model.opaque.has_value()) {
     return invalidInput("--start",
                         fmt::format("is a plan of {} ({} layers of {}), not of {} ({} of {})", last.model.name, last.model.layers,
                                     last.model.hidden, problem.model.name, problem.model.layers, problem.model.hidden),

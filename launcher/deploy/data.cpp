@@ -47,7 +47,7 @@ Result<std::vector<fs::path>> filesNamed(const std::vector<std::string>& names) 
     std::error_code failure;
     const fs::file_status status = fs::status(name, failure);
     if (status.type() == fs::file_type::not_found)
-      return invalidInput(name, "no such file or folder", "name the training text with --data");
+      return invalidInput(name, "no such file or folder", "name text files or folders with --data and --validation");
     if (status.type() == fs::file_type::directory) {
       auto found = filesOf(name);
       if (!found) return std::move(found).error();

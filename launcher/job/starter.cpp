@@ -31,7 +31,10 @@ Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::st
   record_.run = toJson(request.run);
   record_.timeouts = request.timeouts;
   record_.continues = request.continues;
-  if (request.plan.predicted) record_.predictedIterationMs = milliseconds(request.plan.predicted->iteration);
+  if (request.plan.predicted) {
+    const double tempo = request.run.rehearsal ? request.run.rehearsal->timeScale : 1.0;
+    record_.predictedIterationMs = tempo * milliseconds(request.plan.predicted->iteration);
+  }
   for (std::size_t i = 0; i < preparation_.nodes().size(); ++i) {
     const PreparedNode& node = preparation_.nodes()[i];
     const int rankCount = static_cast<int>(node.layout.ranks.size());

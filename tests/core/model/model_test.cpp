@@ -84,7 +84,7 @@ TEST(ModelFile, NamesTheFieldThatIsWrong) {
 }
 
 const std::string kTable =
-    R"({"format": "evenkeel.model/1", "name": "m", "layers": 3, "hidden": 64, "context": 32, "opaque": {"first": {"parameters": 10},)";
+    R"({"format": "evenkeel.model/1", "name": "m", "layers": 3, "hidden": 64, "context": 32, "opaque": {"first": {"parameters": 10, "forward_gflop": 0},)";
 
 TEST(ModelFile, MayBeATableOfLayers) {
   const auto model = fromText(kTable + R"("layer": {"name": "block", "parameters": 1000, "saved_bytes": 4096, "transient_bytes": 64,
@@ -101,6 +101,10 @@ TEST(ModelFile, MayBeATableOfLayers) {
 TEST(ModelFile, NamesWhatATableOfLayersLacks) {
   EXPECT_THAT(fromText(kTable + R"("layer": {}, "last": {}}})").error().text(),
               HasSubstr("/opaque/layer: has neither times nor FLOPs"));
+  EXPECT_THAT(fromText(kTable + R"("layer": {"forward_gflop": 1}, "last": {}}})").error().text(),
+              HasSubstr("/opaque/last: has neither times nor FLOPs"));
+  EXPECT_THAT(fromText(kTable + R"("layer": {"times_ms": {"T4": [0, 0]}}, "last": {"forward_gflop": 0}}})").error().text(),
+              HasSubstr("/opaque/layer: costs nothing"));
   EXPECT_THAT(fromText(kTable + R"("layer": {"times_ms": {"T4": [1]}}, "last": {}}})").error().text(),
               HasSubstr("/opaque/layer/times_ms/T4: is no time; expected [forward, backward]"));
   EXPECT_THAT(fromText(kTable + R"("layer": {"forward_gflop": 1}}})").error().text(), HasSubstr("/opaque/last"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/cluster/catalogue.h"
+#include "core/plan/problem.h"
 
 namespace evenkeel {
 namespace {
@@ -73,6 +74,27 @@ TEST(AnalyticProfile, PredictsTheUnitsThatWereMeasuredOnACpuCore) {
     EXPECT_NEAR(forward, unit.forward, unit.tolerance * unit.forward) << static_cast<int>(unit.kind);
     EXPECT_NEAR(backward, unit.backward, unit.tolerance * unit.backward) << static_cast<int>(unit.kind);
   }
+}
+
+TEST(AnalyticProfile, TakesTheTimesOfATableOfLayersAtTheSpeedOfTheDevice) {
+  Model model;
+  model.layers = 2;
+  model.hidden = model.context = 8;
+  model.heads = model.kvHeads = 1;
+  model.headDim = model.ffn = model.vocab = model.vocabMultiple = 1;
+  OpaqueLayer layer{.name = "block", .forward = {1e9}};
+  layer.times["A100-80-SXM"] = {Seconds{0.001}, Seconds{0.003}};
+  model.opaque = OpaqueLayers{layer, layer, layer};
+  const Cluster cluster = *parseClusterShorthand("1x1:A100-80-SXM,1x1:A100-80-SXM@0.5,1x1:V100-32-SXM2");
+  const AnalyticProfile profile(model, resolveTraining({.precision = Precision::Fp16}, cluster, model));
+  const OpCost whole = profile.cost(cluster.deviceTypes[0], Op::Qkv, 1, 4);
+  EXPECT_EQ(whole.source, ValueSource::Imported);
+  EXPECT_DOUBLE_EQ(whole.forward.value, 0.004);
+  EXPECT_DOUBLE_EQ(profile.cost(cluster.deviceTypes[1], Op::Qkv, 1, 4).backward.value, 0.024);
+  const OpCost estimated = profile.cost(cluster.deviceTypes[2], Op::Qkv, 1, 4);
+  EXPECT_EQ(estimated.source, ValueSource::Analytic);
+  EXPECT_GT(estimated.forward, Seconds{});
+  EXPECT_EQ(profile.cost(cluster.deviceTypes[0], Op::Fc1, 1, 4).forward, Seconds{}) << "its second half is empty";
 }
 
 }  // namespace
