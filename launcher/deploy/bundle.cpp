@@ -107,7 +107,7 @@ umask 077; trap '' PIPE HUP
 store=$1 dir=$2 tag=$3 names= status=0
 mkdir -p -- "$store" "$dir" || exit 1
 link() {
-  mkdir -p -- "$dir/$(dirname -- "$name")" && { ln -f -- "$store/$sum" "$dir/$name" 2>/dev/null || cp -f -- "$store/$sum" "$dir/$name"; } && : > "$store/$sum.$tag.ok"
+  mkdir -p -- "$dir/$(dirname -- "$name")" && { ln -f -- "$store/$sum" "$dir/$name" 2>/dev/null || [ "$store/$sum" -ef "$dir/$name" ] || cp -f -- "$store/$sum" "$dir/$name"; } && : > "$store/$sum.$tag.ok"
 }
 unpack() {
   new=$store/$sum.$tag

@@ -34,7 +34,7 @@ Model nano(bool tied) {
   return model;
 }
 
-const std::size_t kSteps = static_cast<std::size_t>(sweep(6, 20));
+const std::size_t kSteps = static_cast<std::size_t>(sweep(12, 20));
 
 struct Case {
   std::string name;

@@ -12,6 +12,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cassert>
 
 #include "app/gui/plan/plan_delegate.h"
 #include "app/gui/plan/stage_cards.h"
@@ -152,6 +153,7 @@ void PlanView::showReason(const QString& title, const QString& text, Actions act
   background_.forget();
   wanted_ = nullptr;
   plan_ = nullptr;
+  isDrawn_ = true;  // a picture that waits to be looked at is of a plan that is gone
   const bool isShown =
       reason_->accessibleName() == title && reason_->accessibleDescription() == text && stack_->currentWidget() == reason_;
   if (isShown) return;
@@ -173,6 +175,7 @@ void PlanView::setPlan(std::shared_ptr<const Plan> plan) {
 }
 
 void PlanView::workOut() {
+  assert(wanted_);
   background_.run([plan = wanted_, withSlices = tabs_->currentIndex() == TimelineTab] { return pictureOf(plan, withSlices); },
                   [this](PlanPicture picture) { take(std::move(picture)); });
 }

@@ -196,6 +196,8 @@ TEST_F(RigFaultTest, AnUploadThatIsCutGoesOnWhereItStopped) {
   cut.rig = rig_.get();
   ASSERT_FALSE(launcher().startJob(remote(5), cut));
   ASSERT_TRUE(cut.hasCut);
+  // The node gives back what has come when it learns of the cut.
+  rig_->on(1, "timeout 30 sh -c \"until ls /root/.cache/evenkeel/files | grep -Eq '^[0-9a-f]{64}[.][a-z]+[.]part$'; do sleep 0.1; done\"");
   Launcher launcher = this->launcher();
   const auto run = launcher.startJob(remote(5), again);
   ASSERT_TRUE(run) << run.error().text();

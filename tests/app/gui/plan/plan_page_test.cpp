@@ -82,6 +82,22 @@ TEST_F(PlanPageTest, ASearchEndsWithAPlanInTheProjectThatUndoTakesBack) {
   EXPECT_EQ(child<QWidget>("planReason")->accessibleName(), QStringLiteral("No plan yet"));
 }
 
+TEST_F(PlanPageTest, APlanThatIsGoneBeforeAnybodyLooksIsNotDrawn) {
+  load();
+  ASSERT_TRUE(search());
+  child<QTabBar>("planTabs")->setCurrentIndex(2);
+  ASSERT_TRUE(isDrawn());
+  page_.hide();
+  document_.undoStack().undo();
+  document_.undoStack().redo();
+  ASSERT_TRUE(isDrawn());  // worked out, but nobody looks
+  document_.undoStack().undo();
+  page_.show();
+  ASSERT_TRUE(QTest::qWaitForWindowExposed(&page_));
+  EXPECT_EQ(page_.findChild<PlanView*>()->plan(), nullptr);
+  EXPECT_TRUE(child<QWidget>("planReason")->isVisible());
+}
+
 TEST_F(PlanPageTest, ALaterEditMarksThePlanAsStaleUntilItIsUndone) {
   load();
   ASSERT_TRUE(search());
