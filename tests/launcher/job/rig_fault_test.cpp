@@ -178,6 +178,12 @@ TEST_F(RigFaultTest, ASlowLinkIsWaitedFor) {
   }
 }
 
+/// Until the store of a node holds a file that `find` finds so.
+void awaitFile(const NodeRig& rig, std::size_t node, const std::string& tests) {
+  const std::string find = "find /root/.cache/evenkeel/files " + tests + " 2>/dev/null | grep -q .";
+  EXPECT_EQ(rig.on(node, "for i in $(seq 300); do " + find + " && exit 0; sleep 0.1; done; exit 1"), 0) << tests;
+}
+
 TEST_F(RigFaultTest, AnUploadThatIsCutGoesOnWhereItStopped) {
   if (!NodeRig::canShape()) GTEST_SKIP() << "this kernel shapes no links";
   buildWithoutNeighbour();
@@ -190,14 +196,15 @@ TEST_F(RigFaultTest, AnUploadThatIsCutGoesOnWhereItStopped) {
       if (node != "cpu-1" || total < 200'000) return;
       least = std::min(least, total);
       done = copied;
-      if (copied > total / 2 && rig != nullptr && !std::exchange(hasCut, true)) rig->cutConnections(1);
+      if (copied <= total / 2 || rig == nullptr || std::exchange(hasCut, true)) return;
+      awaitFile(*rig, 1, R"(-name "*.part" -size +0)");  // what has left us need not have arrived
+      rig->cutConnections(1);
     }
   } cut, again;
   cut.rig = rig_.get();
   ASSERT_FALSE(launcher().startJob(remote(5), cut));
   ASSERT_TRUE(cut.hasCut);
-  // The node gives back what has come when it learns of the cut.
-  rig_->on(1, "timeout 30 sh -c \"until ls /root/.cache/evenkeel/files | grep -Eq '^[0-9a-f]{64}[.][a-z]+[.]part$'; do sleep 0.1; done\"");
+  awaitFile(*rig_, 1, R"(-regextype posix-extended -regex ".*/[0-9a-f]{64}[.][a-z]+[.]part")");  // given back, now that it is cut
   Launcher launcher = this->launcher();
   const auto run = launcher.startJob(remote(5), again);
   ASSERT_TRUE(run) << run.error().text();
