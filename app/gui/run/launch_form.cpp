@@ -173,7 +173,8 @@ QWidget* LaunchForm::makeSettingsRow() {
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
-  settings_->setWordWrap(true);
+  // One line, cut off where it is long: what wraps makes the form find its height again and again.
+  settings_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   changeSettings_->setText(tr("Change…"));
   changeSettings_->setToolTip(tr("Schedule, optimizer, clipping, dropout, evaluation, what happens at the end"));
   connect(changeSettings_, &QToolButton::clicked, this, &LaunchForm::changeSettings);
@@ -345,6 +346,7 @@ void LaunchForm::refresh() {
   data_->setToolTip(data_->text());
   const QString changed = settingsSummary(run());
   settings_->setText(changed.isEmpty() ? tr("as usual") : changed);
+  settings_->setToolTip(changed);
   summary_->setText(planSummary());
   summary_->setVisible(hasPlan);
   for (QWidget* field :
