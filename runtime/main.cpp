@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -13,6 +14,7 @@
 
 #include "core/base/words.h"
 #include "core/plan/features.h"
+#include "runtime/checkpoint/hugging_face.h"
 #include "runtime/comm/rendezvous.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
@@ -27,6 +29,7 @@ constexpr std::string_view kUsage =
     "usage: evenkeel-worker --features\n"
     "       evenkeel-worker --store --address A --ranks N\n"
     "       evenkeel-worker --profile       (reads a request from stdin, writes evenkeel.profile/1)\n"
+    "       evenkeel-worker --import-weights FOLDER DIRECTORY | --export-weights CHECKPOINT FOLDER\n"
     "       evenkeel-worker --job FILE      (environment: MASTER_ADDR MASTER_PORT RANK WORLD_SIZE EVENKEEL_TRAIN_ADDRESS)\n";
 
 int usage(const std::string& what) {
@@ -61,6 +64,27 @@ int profile() {
   return 0;
 }
 
+/// Weights from elsewhere, or for elsewhere.
+int convertWeights(bool comeIn, const std::string& from, const std::string& to) {
+  auto said = std::chrono::steady_clock::now();
+  const auto tell = [&said](std::size_t done, std::size_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - said < std::chrono::seconds(1)) return;
+    said = now;
+    fmt::print(stderr, "{} of {} tensors\n", done, all);
+  };
+  const auto converted = comeIn ? importHuggingFace(from, to, tell) : exportHuggingFace(from, to, tell);
+  if (!converted) {
+    fmt::print(stderr, "error: {}\n", converted.error().text());
+    return converted.error().code == Error::Code::InvalidInput ? 2 : 1;
+  }
+  for (const std::string& text : converted->notes) fmt::print(stderr, "note: {}\n", text);
+  fmt::print("{}", prettyText({{"folder", converted->folder.string()},
+                               {"model", toJson(converted->model)},
+                               {"parameters", converted->parameters}}));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,6 +99,8 @@ int main(int argc, char** argv) {
     prepareLibraries(argv);
     return profile();
   }
+  if ((arguments[0] == "--import-weights" || arguments[0] == "--export-weights") && arguments.size() == 3)
+    return convertWeights(arguments[0] == "--import-weights", arguments[1], arguments[2]);
   if (arguments[0] == "--job" && arguments.size() == 2) {
     prepareLibraries(argv);
     runWorker(arguments[1]);

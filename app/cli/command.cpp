@@ -23,6 +23,11 @@ int report(const Error& error) {
   return kFailed;
 }
 
+std::filesystem::path ownWorker() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path() / "evenkeel-worker";
+}
+
 void printJson(const Json& json) { fmt::print("{}", prettyText(json)); }
 
 Result<void> checkOutput(const std::string& option, const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -47,6 +48,9 @@ void printJson(const Json& json);
 /// The same for all files that a command is to write, and whether they differ: the second would replace the first.
 [[nodiscard]] Result<void> checkOutputs(const std::vector<std::pair<std::string, std::string>>& optionsAndPaths);
 
+/// The worker beside this program.
+[[nodiscard]] std::filesystem::path ownWorker();
+
 // One function a command, each in a file of its own: adds its subcommand with options and the callback that runs it.
 void addDevices(CLI::App& app, Outcome& outcome);
 void addModels(CLI::App& app, Outcome& outcome);
@@ -66,5 +70,7 @@ void addStatus(CLI::App& app, Outcome& outcome);
 void addAttach(CLI::App& app, Outcome& outcome);
 void addStop(CLI::App& app, Outcome& outcome);
 void addLogs(CLI::App& app, Outcome& outcome);
+void addTokenize(CLI::App& app, Outcome& outcome);
+void addWeights(CLI::App& app, Outcome& outcome);
 
 }  // namespace evenkeel::cli

@@ -35,6 +35,8 @@ std::string sparkline(const std::vector<double>& values, std::size_t width) {
   return text;
 }
 
+double secondsSince1970() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
 }  // namespace
 
 JobProgress::JobProgress(std::int64_t totalSteps) : totalSteps_(totalSteps), onTerminal_(::isatty(STDERR_FILENO) == 1) {}
@@ -82,7 +84,41 @@ void JobProgress::onState(JobState state) {
   line(fmt::format("the job is {}", name(state)), true);
 }
 
+Result<void> JobProgress::alsoInto(const std::filesystem::path& folder) {
+  auto made = report::EventFile::create(folder, secondsSince1970(), fmt::format("evenkeel.{}", ::getpid()));
+  if (!made) return std::move(made).error();
+  board_ = *std::move(made);
+  return {};
+}
+
+void JobProgress::onEvaluation(std::int64_t step, double loss) {
+  if (board_) board_->addScalar("validation/loss", step, loss, secondsSince1970());
+}
+
 void JobProgress::onStep(const StepRecord& step) {
+  if (board_) {
+    const double seconds = secondsSince1970();
+    for (const auto& [tag, value] : {std::pair{"train/loss", step.loss},
+                                     {"train/gradient_norm", step.gradNorm},
+                                     {"train/learning_rate", step.learningRate},
+                                     {"speed/iteration_ms", step.iterationMs},
+                                     {"speed/tokens_per_s", step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : 0.0},
+                                     {"time/compute_ms", step.computeMs},
+                                     {"time/p2p_ms", step.p2pMs},
+                                     {"time/bubble_ms", step.bubbleMs},
+                                     {"time/sync_ms", step.syncMs},
+                                     {"time/optimizer_ms", step.optimizerMs},
+                                     {"memory/peak_gib", gib(Bytes{step.peakBytes})}})
+      board_->addScalar(tag, step.step, value, seconds);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - lastFlush_ > std::chrono::seconds(1) || step.step == totalSteps_) {
+      lastFlush_ = now;
+      if (auto flushed = board_->flush(); !flushed) {
+        line("warning: " + flushed.error().text(), true);
+        board_.reset();
+      }
+    }
+  }
   const std::string of = totalSteps_ > 0 ? fmt::format(" of {}", totalSteps_) : "";
   const double tokensPerSecond = step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : 0;
   const double bubble = step.iterationMs > 0 ? 100 * step.bubbleMs / step.iterationMs : 0;
@@ -118,6 +154,10 @@ FollowInterrupt::FollowInterrupt()
 bool FollowInterrupt::secondCame() {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, kSecondInterrupt, [&] { return count_ >= 2; });
+}
+
+void addBoardOption(CLI::App& command, std::string& folder) {
+  command.add_option("--tensorboard", folder, "Write the curves for TensorBoard into this folder, as they come");
 }
 
 int exitCodeOf(JobState state) { return state == JobState::Failed || state == JobState::Stopped ? kFailed : kOk; }

@@ -10,7 +10,9 @@
 #include <stop_token>
 #include <string>
 
+#include "app/cli/command.h"
 #include "app/cli/interrupt.h"
+#include "core/report/event_file.h"
 #include "launcher/job/job.h"
 
 namespace evenkeel::cli {
@@ -29,6 +31,9 @@ class JobProgress final : public JobObserver {
   void onCheckpoint(std::int64_t step, const std::string& path) override;
   void onConnection(const std::string& node, const std::string& text) override;
   void onFailure(const JobFailure& failure) override;
+  void onEvaluation(std::int64_t step, double loss) override;
+  /// Steps and evaluations go into a file for TensorBoard in that folder too.
+  [[nodiscard]] Result<void> alsoInto(const std::filesystem::path& folder);
   /// Ends the rewritten line.
   void endLine();
 
@@ -43,7 +48,8 @@ class JobProgress final : public JobObserver {
   std::int64_t totalSteps_;
   std::optional<JobState> state_;
   bool onTerminal_ = false, isOpen_ = false;
-  std::chrono::steady_clock::time_point lastLine_{};
+  std::chrono::steady_clock::time_point lastLine_{}, lastFlush_{};
+  std::optional<report::EventFile> board_;
 };
 
 /// Ctrl-C while a job is followed: the first stops following, a second within three seconds stops the job.
@@ -62,6 +68,9 @@ class FollowInterrupt {
   int count_ = 0;
   InterruptWatch watch_;
 };
+
+/// --tensorboard FOLDER, for alsoInto().
+void addBoardOption(CLI::App& command, std::string& folder);
 
 /// What following came to: prints its outcome (after Ctrl-C how to go on), and returns the exit code.
 [[nodiscard]] int conclude(Launcher& launcher, const JobStatus& status, FollowInterrupt& interrupt, bool asJson);

@@ -19,7 +19,7 @@ namespace evenkeel::cli {
 namespace {
 
 struct Arguments {
-  std::string plan, profile, runFile, resume;
+  std::string plan, profile, runFile, resume, board;
   std::vector<std::string> data, validation, environment;
   std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
   std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
@@ -171,6 +171,9 @@ int run(const Arguments& arguments) {
 
   FollowInterrupt interrupt;
   JobProgress progress(request->run.steps);
+  if (!arguments.board.empty()) {
+    if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
+  }
   const auto started = launcher->startJob(*request, progress, interrupt.token());
   progress.endLine();
   if (!started) return report(started.error());
@@ -185,7 +188,7 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("launch", "Start the training that a plan describes, and follow it");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("plan", arguments->plan, "Plan file")->required();
-  command->add_option("--data", arguments->data, "Text file or folder to train on; may be given several times");
+  command->add_option("--data", arguments->data, "Text file or folder to train on, or tokens (NAME of NAME.bin and NAME.idx); may be given several times");
   command->add_option("--validation", arguments->validation, "Text file or folder to evaluate on; may be given several times");
   command->add_option("--evaluate-every", arguments->evaluateEvery, "Steps between evaluations (default: none)");
   command->add_option("--evaluate-batches", arguments->evaluateBatches, "Global batches that an evaluation reads (default 1)");
@@ -226,6 +229,7 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--profile", arguments->profile, "Of a rehearsal: measured op times to predict from (default: analytic)");
   command->add_option("--resume", arguments->resume,
                       "A checkpoint, or a folder of them, written under any plan of this model: go on from there");
+  addBoardOption(*command, arguments->board);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });
 }

@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
   addAttach(app, outcome);
   addStop(app, outcome);
   addLogs(app, outcome);
+  addTokenize(app, outcome);
+  addWeights(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

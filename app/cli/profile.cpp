@@ -24,11 +24,6 @@ struct Arguments {
 /// Up to here, in powers of two, unless the person says which.
 constexpr std::int64_t kMostSamples = 8;
 
-std::filesystem::path worker() {
-  std::error_code failure;
-  return std::filesystem::read_symlink("/proc/self/exe", failure).parent_path() / "evenkeel-worker";
-}
-
 /// The one device type of the cluster that this machine has, without its speed.
 Result<std::string> typeHere(const Cluster& cluster) {
   for (const Node& node : cluster.nodes) {
@@ -55,7 +50,7 @@ Result<ProfileTable> measure(const Json& request, std::stop_token stop) {
     rest.erase(0, piece.size());
     return piece;
   };
-  const auto output = evenkeel::run(host, {.argv = {worker().string(), "--profile"}, .input = feed}, std::move(stop));
+  const auto output = evenkeel::run(host, {.argv = {ownWorker().string(), "--profile"}, .input = feed}, std::move(stop));
   if (!output) return output.error();
   if (!output->ending.wasGood()) return failed("evenkeel-worker --profile", fmt::format("{}: {}", output->ending.text(), output->err));
   const auto json = parseJson(output->out, "evenkeel-worker --profile");

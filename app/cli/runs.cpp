@@ -14,6 +14,7 @@ namespace {
 struct Arguments {
   std::string run;
   std::optional<int> rank;
+  std::string board;
   bool asJson = false;
 };
 
@@ -53,6 +54,9 @@ int attach(const Arguments& arguments) {
   return withLauncher([&](Launcher& launcher) {
     FollowInterrupt interrupt;
     JobProgress progress(0);
+    if (!arguments.board.empty()) {
+      if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
+    }
     return followToEnd(launcher, arguments.run, progress, interrupt, arguments.asJson);
   });
 }
@@ -112,6 +116,7 @@ void addAttach(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = addRunCommand(app, "attach", "Follow a run to its end; Ctrl-C leaves it running", *arguments);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout at the end");
+  addBoardOption(*command, arguments->board);
   command->callback([arguments, &outcome] { outcome.exitCode = attach(*arguments); });
 }
 

@@ -66,6 +66,15 @@ void refuseVariants(JsonReader& reader, const Architecture& architecture) {
     reader.fail("add_cross_attention", "is true: cross-attention is not supported");
 }
 
+/// Of GPT-2 and its kin.
+Activation activationOf(JsonReader& reader) {
+  const std::string word = reader.text("activation_function", "gelu_new");
+  if (word == "gelu") return Activation::Gelu;
+  if (word != "gelu_new" && word != "gelu_pytorch_tanh" && word != "gelu_fast")
+    reader.fail("activation_function", fmt::format("is \"{}\"", word.substr(0, 60)), "expected gelu, gelu_new, gelu_fast or gelu_pytorch_tanh");
+  return Activation::GeluTanh;
+}
+
 Model readText(JsonReader& reader, const std::string& type) {
   Model model;
   const auto found = std::ranges::find(kArchitectures, type, &Architecture::type);
@@ -96,7 +105,11 @@ Model readText(JsonReader& reader, const std::string& type) {
   }
   if (model.kvHeads < 1 || model.heads % model.kvHeads != 0)
     reader.fail("num_key_value_heads", fmt::format("is {}, which does not divide {} heads", model.kvHeads, model.heads));
+  const double epsilon = found->isGpt ? 1e-5 : 1e-6;  // where the file is silent
+  model.normEpsilon = reader.number(found->isGpt ? "layer_norm_epsilon" : "rms_norm_eps", {1e-12, 1e-2}, epsilon);
+  if (found->isGpt) model.activation = activationOf(reader);
   if (!found->isGpt) {
+    model.rotaryBase = reader.number("rope_theta", {1.0, 1e12}, model.rotaryBase);
     model.gated = true;
     model.bias = false;
     model.norm = Norm::RmsNorm;

@@ -17,6 +17,7 @@ namespace evenkeel {
 enum class Family { Gpt, Llama };  // Gpt: LayerNorm, GELU, learned positions, biases. Llama: RMSNorm, SwiGLU, RoPE, none
 enum class Norm { LayerNorm, RmsNorm };
 enum class Position { Learned, Rotary };
+enum class Activation { Gelu, GeluTanh };  // of a plain MLP; gated ones have SiLU. GeluTanh: the approximation that GPT-2 was trained with
 
 /// A layer of which only the costs are known. All but the parameters are of one sample.
 struct OpaqueLayer {
@@ -58,6 +59,9 @@ struct Model {
   std::optional<bool> qkvBias;  // of query, key and value, where they differ from the others (Qwen2)
   Norm norm = Norm::LayerNorm;
   Position position = Position::Learned;
+  Activation activation = Activation::Gelu;
+  double normEpsilon = 1e-5;     // GPT-2, Llama 2
+  double rotaryBase = 10'000.0;  // Su et al., RoFormer; Llama 2
   // A table instead: then `layers` counts the inner layers, hidden x context numbers of a sample cross from layer to layer, and
   // the sizes of heads and MLP are 1. An inner layer is an attention unit, with its cost in Op::Qkv; the MLP unit behind it is
   // empty.

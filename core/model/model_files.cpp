@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, Norm>, 2> kNorms = {
 constexpr std::array<std::pair<std::string_view, Position>, 2> kPositions = {
     {{"learned", Position::Learned}, {"rotary", Position::Rotary}}};
 
+constexpr std::array<std::pair<std::string_view, Activation>, 2> kActivations = {
+    {{"gelu", Activation::Gelu}, {"gelu_tanh", Activation::GeluTanh}}};
+
 void checkHeads(JsonReader& reader, const Model& model, std::string_view kvHeadsKey) {
   if (!reader.context().error && model.heads % model.kvHeads != 0) {
     reader.fail(kvHeadsKey, fmt::format("is {}, which does not divide {} heads", model.kvHeads, model.heads));
@@ -152,6 +155,9 @@ Model readModel(JsonReader& reader) {
   model.tiedEmbeddings = reader.boolean("tied_embeddings", true);
   model.norm = reader.oneOf<Norm>("norm", kNorms, Norm::LayerNorm);
   model.position = reader.oneOf<Position>("position", kPositions, Position::Learned);
+  model.activation = reader.oneOf<Activation>("activation", kActivations, Activation::Gelu);
+  model.normEpsilon = reader.number("norm_epsilon", {1e-12, 1e-2}, model.normEpsilon);
+  model.rotaryBase = reader.number("rotary_base", {1.0, 1e12}, model.rotaryBase);
   model.bias = reader.boolean("bias", model.norm == Norm::LayerNorm);
   if (reader.has("qkv_bias")) model.qkvBias = reader.boolean("qkv_bias", model.bias);
   checkHeads(reader, model, "kv_heads");
@@ -186,6 +192,11 @@ Json toJson(const Model& model) {
   if (model.qkvBias) json["qkv_bias"] = *model.qkvBias;
   json["norm"] = kNorms[model.norm == Norm::LayerNorm ? 0 : 1].first;
   json["position"] = kPositions[model.position == Position::Learned ? 0 : 1].first;
+  // only where they are not the usual ones, so that files and hashes of before stay what they are
+  const Model usual;
+  if (model.activation != usual.activation) json["activation"] = kActivations[1].first;
+  if (model.normEpsilon != usual.normEpsilon) json["norm_epsilon"] = model.normEpsilon;
+  if (model.rotaryBase != usual.rotaryBase) json["rotary_base"] = model.rotaryBase;
   addUnknownFields(json, model.extra);
   return json;
 }

@@ -41,25 +41,41 @@ Result<std::vector<fs::path>> filesOf(const fs::path& folder) {
   return files;
 }
 
-Result<std::vector<fs::path>> filesNamed(const std::vector<std::string>& names) {
+/// What is to be joined: files of bytes that are tokens of one type.
+struct Sources {
   std::vector<fs::path> files;
+  TokenType token = TokenType::Uint8;
+  bool isText = true;
+};
+
+Result<Sources> sourcesNamed(const std::vector<std::string>& names) {
+  Sources sources;
+  std::vector<std::string> texts;
+  std::string tokensName;
   for (const std::string& name : names) {
-    std::error_code failure;
-    const fs::file_status status = fs::status(name, failure);
-    if (status.type() == fs::file_type::not_found)
-      return invalidInput(name, "no such file or folder", "name text files or folders with --data and --validation");
-    if (status.type() == fs::file_type::directory) {
-      auto found = filesOf(name);
-      if (!found) return std::move(found).error();
-      if (found->empty()) return invalidInput(name, "holds no files (hidden ones and links are left out)");
-      files.insert(files.end(), found->begin(), found->end());
-    } else if (status.type() == fs::file_type::regular) {
-      files.emplace_back(name);
-    } else {
-      return invalidInput(name, "is neither a file nor a folder");
+    const auto pair = tokenFilesNamed(name);
+    if (!pair) {
+      texts.push_back(name);
+      continue;
     }
+    const auto opened = openTokenFiles(*pair);
+    if (!opened) return opened.error();
+    if (!tokensName.empty() && sources.token != opened->type)
+      return invalidInput(name, fmt::format("holds tokens of type {}, those of {} are {}", evenkeel::name(opened->type), tokensName, evenkeel::name(sources.token)),
+                          "name pairs of one type");
+    sources.token = opened->type;
+    sources.isText = false;
+    tokensName = name;
+    sources.files.push_back(opened->bin);
   }
-  return files;
+  if (!texts.empty() && !tokensName.empty())
+    return invalidInput(texts.front(), fmt::format("is text, and {} holds tokens", tokensName), "name one kind of data, or make tokens of the text with evenkeel-tokenize");
+  if (tokensName.empty()) {
+    auto found = textFilesNamed(texts);
+    if (!found) return std::move(found).error();
+    sources.files = *std::move(found);
+  }
+  return sources;
 }
 
 /// A file under construction; gone unless it is kept.
@@ -95,20 +111,44 @@ class Part {
 
 }  // namespace
 
+Result<std::vector<fs::path>> textFilesNamed(const std::vector<std::string>& names) {
+  std::vector<fs::path> files;
+  for (const std::string& name : names) {
+    std::error_code failure;
+    const fs::file_status status = fs::status(name, failure);
+    if (status.type() == fs::file_type::not_found)
+      return invalidInput(name, "no such file or folder", "name text files or folders with --data and --validation");
+    if (status.type() == fs::file_type::directory) {
+      auto found = filesOf(name);
+      if (!found) return std::move(found).error();
+      if (found->empty()) return invalidInput(name, "holds no files (hidden ones and links are left out)");
+      files.insert(files.end(), found->begin(), found->end());
+    } else if (status.type() == fs::file_type::regular) {
+      files.emplace_back(name);
+    } else {
+      return invalidInput(name, "is neither a file nor a folder");
+    }
+  }
+  return files;
+}
+
 Result<PackedData> packData(const std::vector<std::string>& names, const fs::path& cache,
                             const std::vector<std::string>& validationNames) {
   if (names.empty()) return invalidInput("data", "no training text is named", "name files or folders with --data");
-  auto files = filesNamed(names);
-  if (!files) return std::move(files).error();
-  auto validationFiles = filesNamed(validationNames);
-  if (!validationFiles) return std::move(validationFiles).error();
+  auto sources = sourcesNamed(names);
+  if (!sources) return std::move(sources).error();
+  auto validation = sourcesNamed(validationNames);
+  if (!validation) return std::move(validation).error();
+  if (!validationNames.empty() && (validation->isText != sources->isText || validation->token != sources->token))
+    return invalidInput(validationNames.front(), "is data of another kind than what is trained on", "name text for text and tokens of the same type for tokens");
   const fs::path folder = cache / "data";
   std::error_code failure;
   fs::create_directories(folder, failure);
   ::chmod(folder.c_str(), 0700);
   Part part(folder / fmt::format("{}.part", ::getpid()));
   if (!part.isOpen()) return part.error();
-  PackedData data;
+  PackedData data{.file = {}, .sha256 = {}, .token = sources->token, .isText = sources->isText};
+  const auto width = static_cast<std::size_t>(bytesOf(data.token));
   Sha256 hash;
   std::string chunk(std::size_t{1} << 20U, '\0');
   const auto append = [&](const std::vector<fs::path>& list) -> Result<void> {
@@ -122,6 +162,11 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
           return invalidInput(file.string(), fmt::format("with it the training text has more than {} GiB", kMostDataBytes >> 30U),
                               "name less of it");
         }
+        for (std::size_t at = 0; at + width <= piece.size(); at += width) {  // the chunk's size and that of a file are whole tokens
+          const std::int64_t token = tokenAt(reinterpret_cast<const std::uint8_t*>(piece.data()) + at, data.token);
+          data.leastToken = std::min(data.leastToken, token);
+          data.greatestToken = std::max(data.greatestToken, token);
+        }
         hash.update(piece);
         if (!part.write(piece)) return part.error();
       }
@@ -129,16 +174,24 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
     }
     return {};
   };
-  if (auto done = append(*files); !done) return done.error();
+  if (auto done = append(sources->files); !done) return done.error();
   data.trainBytes = data.bytes;
   if (data.bytes == 0) return invalidInput(names.front(), "the training text is empty");
-  if (auto done = append(*validationFiles); !done) return done.error();
+  if (auto done = append(validation->files); !done) return done.error();
   if (!validationNames.empty() && data.bytes == data.trainBytes)
     return invalidInput(validationNames.front(), "the text to evaluate on is empty");
   data.sha256 = hash.finish();
   data.file = folder / data.sha256;
   if (!part.keepAs(data.file)) return part.error();
   return data;
+}
+
+std::optional<Error> objectionTo(const PackedData& data, std::int64_t vocab) {
+  if (data.leastToken < 0)
+    return invalidInput("the training data", fmt::format("holds token {}", data.leastToken), "tokens are numbers from 0 on; write the files again");
+  if (data.greatestToken < vocab) return std::nullopt;
+  return invalidInput("the training data", fmt::format("holds {} {}, outside of the model's vocabulary of {}", data.isText ? "byte" : "token", data.greatestToken, vocab),
+                      data.isText ? "train a model with a vocabulary of 256 on text" : "train the model that the tokens were made for");
 }
 
 Bundle bundleOf(const PackedData& data) {

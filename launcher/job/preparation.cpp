@@ -128,8 +128,10 @@ void Preparation::examinePlan() {
 void Preparation::examineData() {
   auto packed = packData(request_.run.train, localCache_, request_.run.validation);
   if (!packed) return object("", "data", packed.error());
+  if (auto objection = objectionTo(*packed, request_.plan.model.vocab)) return object("", "data", *std::move(objection));
   data_ = *std::move(packed);
-  tell({.check = "data", .passed = true, .detail = fmt::format("{} of training text", megabytes(data_->bytes))});
+  const std::string what = data_->isText ? "training text" : fmt::format("tokens ({})", name(data_->token));
+  tell({.check = "data", .passed = true, .detail = fmt::format("{} of {}", megabytes(data_->bytes), what)});
 }
 
 void Preparation::examineNode(PreparedNode& node) {

@@ -6,7 +6,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 # What building and running need, what the window needs besides, what tests need besides. libopenblas0-serial: the reference BLAS is 40 times slower.
 packages_to_run=(g++ cmake ninja-build ccache pkg-config git
-  nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libtbb-dev libssh-dev libsqlite3-dev
+  nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libtbb-dev libssh-dev libsqlite3-dev libsentencepiece-dev
   libtorch-dev libgloo-dev libopenblas0-serial openssh-client)
 packages_for_window=(qt6-base-dev libqcustomplot-dev fonts-noto-core fonts-noto-mono)
 packages_to_test=(libgtest-dev libgmock-dev openssh-server iproute2 procps python3 xvfb xdotool openbox)

@@ -38,7 +38,7 @@ bool isStepFolder(const fs::path& path) {
 Result<CheckpointFacts> factsOf(JsonReader& reader) {
   CheckpointFacts facts;
   expectFormat(reader, kCheckpointFormat);
-  facts.step = reader.integer("step", {1, 1'000'000'000});
+  facts.step = reader.integer("step", {0, 1'000'000'000});
   JsonReader model = reader.object("model");
   if (!reader.context().error) facts.model = readModel(model);
   facts.sequenceLength = reader.integer("sequence_length", {1, kMaxSequence});
@@ -131,6 +131,7 @@ std::optional<Error> CheckpointReader::objection(const Model& model) const {
 }
 
 Result<std::vector<float>> CheckpointReader::read(ModelState state, const TensorSpec& tensor) const {
+  if (state != ModelState::Weights && facts_.step == 0) return std::vector<float>(static_cast<std::size_t>(tensor.elements()));
   const std::string name = storedName(state, tensor);
   for (const SafetensorsFile& file : files_) {
     const StoredTensor* stored = file.find(name);

@@ -25,7 +25,7 @@ namespace evenkeel {
 /// seed, data, checksums). Nothing in it depends on the plan that wrote it. It is written beside its place, flushed and renamed, so that a
 /// folder of that name is whole.
 struct CheckpointFacts {
-  std::int64_t step = 0;  // finished steps
+  std::int64_t step = 0;  // finished steps; 0: weights from elsewhere (hugging_face.h), of which there are no moments
   Model model;
   std::int64_t sequenceLength = 0, globalBatch = 0;
   std::uint64_t seed = 0;
@@ -38,7 +38,7 @@ inline constexpr std::string_view kCheckpointFormat = "evenkeel.checkpoint/1";
 /// Writes one checkpoint in a thread of its own while training goes on.
 class CheckpointWriter {
  public:
-  /// `tensors`: all of the model, each once. Of `directory`, which is made if it lacks, the newest `keep` checkpoints stay.
+  /// `tensors`: all of the model, each once. Moments come after the weights unless the step is 0. Of `directory`, which is made if it lacks, the newest `keep` checkpoints stay.
   CheckpointWriter(std::filesystem::path directory, int keep, CheckpointFacts facts, std::vector<TensorSpec> tensors);
   /// Without a finished checkpoint nothing is left of it.
   ~CheckpointWriter();
@@ -67,7 +67,7 @@ class CheckpointReader {
   [[nodiscard]] const std::vector<Error>& passedOver() const { return passedOver_; }
   /// Why it does not fit a model; nothing if it does.
   [[nodiscard]] std::optional<Error> objection(const Model& model) const;
-  /// A whole tensor, row by row.
+  /// A whole tensor, row by row. Moments at step 0 are 0.
   [[nodiscard]] Result<std::vector<float>> read(ModelState state, const TensorSpec& tensor) const;
 
  private:

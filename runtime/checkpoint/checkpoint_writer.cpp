@@ -37,9 +37,10 @@ std::string_view stem(ModelState state) {
   return "second_moment";
 }
 
-std::vector<PlannedFile> plannedFiles(const std::vector<TensorSpec>& tensors) {
+std::vector<PlannedFile> plannedFiles(const std::vector<TensorSpec>& tensors, bool hasMoments) {
   std::vector<PlannedFile> files;
   for (const ModelState state : kModelStates) {
+    if (state != ModelState::Weights && !hasMoments) break;
     const std::size_t first = files.size();
     std::int64_t bytes = 0;
     for (const TensorSpec& tensor : tensors) {
@@ -112,7 +113,7 @@ std::string storedName(ModelState state, const TensorSpec& tensor) {
 class CheckpointWriter::Work {
  public:
   Work(fs::path directory, int keep, CheckpointFacts facts, const std::vector<TensorSpec>& tensors)
-      : directory_(std::move(directory)), keep_(keep), facts_(std::move(facts)), files_(plannedFiles(tensors)), thread_([this](const std::stop_token& stop) { write(stop); }) {}
+      : directory_(std::move(directory)), keep_(keep), facts_(std::move(facts)), files_(plannedFiles(tensors, facts_.step > 0)), thread_([this](const std::stop_token& stop) { write(stop); }) {}
 
   void put(std::vector<float> values) {
     std::unique_lock lock(mutex_);

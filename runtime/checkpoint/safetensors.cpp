@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/base/json_reader.h"
 
@@ -39,6 +42,20 @@ Result<void> readAt(int descriptor, std::int64_t position, char* to, std::int64_
   }
   return {};
 }
+
+/// IEEE half precision: 1 sign, 5 exponent and 10 fraction bits.
+float floatOfHalf(std::uint16_t half) {
+  const bool isNegative = (half & 0x8000U) != 0;
+  const int exponent = half >> 10U & 0x1fU, fraction = half & 0x3ffU;
+  float value = 0;
+  if (exponent == 0x1f) value = fraction == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  else if (exponent == 0) value = std::ldexp(static_cast<float>(fraction), -24);
+  else value = std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25);
+  return isNegative ? -value : value;
+}
+
+/// The upper half of a float.
+float floatOfBrain(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U); }
 
 StoredTensor readEntry(JsonReader& reader, std::string name) {
   StoredTensor tensor;
@@ -140,11 +157,18 @@ const StoredTensor* SafetensorsFile::find(const std::string& name) const {
 }
 
 Result<void> SafetensorsFile::read(const StoredTensor& tensor, std::span<float> values) const {
-  const auto bytes = static_cast<std::int64_t>(values.size_bytes());
-  if (tensor.type != "F32") return invalidInput(file_.string(), fmt::format("{} is of type {}", tensor.name, tensor.type), "expected F32");
+  const std::string where = file_.string();
+  const bool isHalf = tensor.type == "F16" || tensor.type == "BF16";
+  if (tensor.type != "F32" && !isHalf)
+    return invalidInput(where, fmt::format("{} is of type {}", tensor.name, tensor.type), "expected F32, BF16 or F16");
+  const auto bytes = static_cast<std::int64_t>(values.size()) * bytesOfType(tensor.type);
   if (tensor.last - tensor.first != bytes)
-    return invalidInput(file_.string(), fmt::format("{} has {} bytes, {} are needed", tensor.name, tensor.last - tensor.first, bytes));
-  return readAt(descriptor_, dataBegin_ + tensor.first, reinterpret_cast<char*>(values.data()), bytes, file_.string());
+    return invalidInput(where, fmt::format("{} has {} bytes, {} are needed", tensor.name, tensor.last - tensor.first, bytes));
+  if (!isHalf) return readAt(descriptor_, dataBegin_ + tensor.first, reinterpret_cast<char*>(values.data()), bytes, where);
+  std::vector<std::uint16_t> halves(values.size());
+  if (auto read = readAt(descriptor_, dataBegin_ + tensor.first, reinterpret_cast<char*>(halves.data()), bytes, where); !read) return read;
+  std::ranges::transform(halves, values.begin(), tensor.type == "F16" ? floatOfHalf : floatOfBrain);
+  return {};
 }
 
 }  // namespace evenkeel

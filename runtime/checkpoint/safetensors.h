@@ -40,7 +40,7 @@ class SafetensorsFile {
   /// In the order of the header.
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   [[nodiscard]] const StoredTensor* find(const std::string& name) const;
-  /// Reads an F32 tensor whole; values has as many elements as its shape.
+  /// Reads a tensor of type F32, BF16 or F16 whole; values has as many elements as its shape.
   [[nodiscard]] Result<void> read(const StoredTensor& tensor, std::span<float> values) const;
 
  private:

@@ -76,6 +76,7 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
   JsonReader data = reader.object("data");
   job.trainFile = data.text("train");
   job.trainSha256 = data.text("sha256", "");
+  job.tokenType = data.oneOf<TokenType>("token_type", kTokenTypes, TokenType::Uint8);
   if (data.has("train_bytes")) job.trainBytes = data.integer("train_bytes", {1, std::int64_t{1} << 50U});
   if (job.run.evaluation.every > 0 && !job.trainBytes)
     data.fail("train_bytes", "is missing", "evaluations need a part of the file that is not trained on");

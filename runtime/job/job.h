@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/token_files.h"
 #include "core/plan/plan.h"
 #include "core/plan/run.h"
 
@@ -16,7 +17,8 @@ struct Job {
   std::string runId;
   Plan plan;
   Run run;
-  std::filesystem::path trainFile;  // bytes to train on
+  std::filesystem::path trainFile;  // tokens to train on
+  TokenType tokenType = TokenType::Uint8;
   std::string trainSha256;          // of the whole file; empty: not given
   std::optional<std::int64_t> trainBytes;  // of it are trained on, the rest is for evaluations; nothing: all of them
   Seconds peerTimeout{60};          // longest silence of a peer that is waited for

@@ -33,6 +33,7 @@ class WeightsOf {
             .kvHeads = key.weight_OI.size(0) / model_.headDim,
             .headDim = model_.headDim,
             .position = model_.position,
+            .rotaryBase = model_.rotaryBase,
             .layer = layerIndex_};
   }
 
@@ -41,6 +42,7 @@ class WeightsOf {
             .gate = linear(layer_ + ".mlp.gate"),
             .fc1 = linear(layer_ + ".mlp.fc1"),
             .fc2 = linear(layer_ + ".mlp.fc2"),
+            .activation = model_.activation,
             .layer = layerIndex_};
   }
 
@@ -53,7 +55,7 @@ class WeightsOf {
 
  private:
   at::Tensor weight(const std::string& name) const { return parameters_.weight(name); }
-  NormWeights norm(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias"), model_.norm}; }
+  NormWeights norm(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias"), model_.norm, model_.normEpsilon}; }
   LinearWeights linear(const std::string& name) const { return {weight(name + ".weight"), weight(name + ".bias")}; }
   std::int64_t firstToken() const { return model_.paddedVocab() / group_.size() * group_.shard(); }
 

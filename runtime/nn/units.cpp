@@ -11,9 +11,6 @@
 namespace evenkeel {
 namespace {
 
-constexpr double kNormEpsilon = 1e-5;     // GPT-2, Llama 2
-constexpr double kRotaryBase = 10'000.0;  // Su et al., RoFormer; Llama 2
-
 using enum Slot;
 
 /// In single precision at least.
@@ -26,9 +23,9 @@ at::Tensor as(const at::Tensor& weight, const at::Tensor& x) { return weight.def
 
 at::Tensor normalise(const at::Tensor& x_BSH, const NormWeights& norm) {
   if (norm.kind == Norm::LayerNorm)
-    return at::layer_norm(x_BSH, {x_BSH.size(2)}, as(norm.weight_H, x_BSH), as(norm.bias_H, x_BSH), kNormEpsilon);
+    return at::layer_norm(x_BSH, {x_BSH.size(2)}, as(norm.weight_H, x_BSH), as(norm.bias_H, x_BSH), norm.epsilon);
   const at::Tensor wide_BSH = widened(x_BSH);
-  const at::Tensor scale_BS1 = at::rsqrt(wide_BSH.square().mean(-1, true) + kNormEpsilon);
+  const at::Tensor scale_BS1 = at::rsqrt(wide_BSH.square().mean(-1, true) + norm.epsilon);
   return (wide_BSH * scale_BS1).to(x_BSH.scalar_type()) * as(norm.weight_H, x_BSH);
 }
 
@@ -55,10 +52,10 @@ at::Tensor causalMask(std::int64_t sequence, const at::TensorOptions& options) {
 }
 
 /// Turns the pairs (i, i + D / 2) of every head by position x base^(-2i / D).
-at::Tensor rotate(const at::Tensor& x_BKSD) {
+at::Tensor rotate(const at::Tensor& x_BKSD, double base) {
   const std::int64_t sequence = x_BKSD.size(2), half = x_BKSD.size(3) / 2;
   const auto options = x_BKSD.options().dtype(at::kDouble).requires_grad(false);
-  const at::Tensor frequency_D = at::pow(kRotaryBase, at::arange(half, options) * (-1.0 / static_cast<double>(half)));
+  const at::Tensor frequency_D = at::pow(base, at::arange(half, options) * (-1.0 / static_cast<double>(half)));
   const at::Tensor angle_SD = at::arange(sequence, options).unsqueeze(1) * frequency_D;
   const at::Tensor cosine_SD = angle_SD.cos().to(x_BKSD.scalar_type()), sine_SD = angle_SD.sin().to(x_BKSD.scalar_type());
   const at::Tensor low = x_BKSD.narrow(3, 0, half), high = x_BKSD.narrow(3, half, half);
@@ -87,8 +84,8 @@ void makeQueries(Slots& slots, const AttentionWeights& weights, const TensorPara
   slots[Key] = heads(weights.key, weights.kvHeads);
   slots[Value] = heads(weights.value, weights.kvHeads);
   if (weights.position != Position::Rotary) return;
-  slots[Query] = rotate(slots[Query]);
-  slots[Key] = rotate(slots[Key]);
+  slots[Query] = rotate(slots[Query], weights.rotaryBase);
+  slots[Key] = rotate(slots[Key], weights.rotaryBase);
 }
 
 /// (B x A, S, D): query heads that are neighbours share a key and value head.
@@ -229,8 +226,8 @@ std::vector<OpStep> mlpOps(const MlpWeights& weights, const TensorParallel& grou
     if (isGated) s[Gate] = linear(normed_BSH, weights.gate);
     s[Main] = linear(normed_BSH, weights.fc1);
   };
-  const auto activation = [isGated](Slots& s, const Batch&) {
-    s[Main] = isGated ? at::silu(s.take(Gate)) * s.take(Main) : at::gelu(s.take(Main));
+  const auto activation = [isGated, gelu = weights.activation == Activation::GeluTanh ? "tanh" : "none"](Slots& s, const Batch&) {
+    s[Main] = isGated ? at::silu(s.take(Gate)) * s.take(Main) : at::gelu(s.take(Main), gelu);
   };
   return {normOp(Op::Norm2, weights.norm),
           {Op::Fc1, slots({Main}), slots({Main, Gate}), fc1},

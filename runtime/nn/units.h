@@ -23,6 +23,7 @@ struct EmbeddingWeights {
 struct NormWeights {
   at::Tensor weight_H, bias_H;
   Norm kind = Norm::LayerNorm;
+  double epsilon = 1e-5;
 };
 
 struct LinearWeights {
@@ -34,12 +35,14 @@ struct AttentionWeights {
   LinearWeights query, key, value, projection;
   std::int64_t heads = 1, kvHeads = 1, headDim = 1;
   Position position = Position::Learned;
+  double rotaryBase = 10'000.0;
   int layer = 0;  // of the model: dropout depends on it
 };
 
 struct MlpWeights {
   NormWeights norm;
   LinearWeights gate, fc1, fc2;  // gate: undefined where the MLP is not gated
+  Activation activation = Activation::Gelu;
   int layer = 0;
 };
 

@@ -80,6 +80,7 @@ Result<std::int64_t> Checkpointing::resume(LossScale& lossScale) {
 
 /// What a resumed run may differ in, and would not be the same run for.
 void Checkpointing::warnOfDifferences(const CheckpointFacts& saved) {
+  if (saved.step == 0) return;  // of no run
   const auto differs = [&](const char* what, const auto& then, const auto& now) {
     if (then != now) events_.warning(fmt::format("the {} was {} when the checkpoint was written, and is {} now: the loss may jump", what, then, now));
   };

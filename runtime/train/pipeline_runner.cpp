@@ -16,7 +16,7 @@ constexpr int kActivationTag = 1, kGradientTag = 2;
 
 }  // namespace
 
-PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const ByteSamples& samples, Comm& comm,
+PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const TokenSamples& samples, Comm& comm,
                                ComputeClock& clock)
     : plan_(plan),
       place_(place),
@@ -55,7 +55,7 @@ Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lo
   return outcome_;
 }
 
-Result<double> PipelineRunner::evaluate(std::int64_t batch, const ByteSamples& samples) {
+Result<double> PipelineRunner::evaluate(std::int64_t batch, const TokenSamples& samples) {
   const at::AutoGradMode notRecording(false);
   double lossSum = 0;
   if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
@@ -166,17 +166,17 @@ Result<void> PipelineRunner::backward(int microBatch) {
   });
 }
 
-Result<PipelineRunner::Windows> PipelineRunner::readWindows(const ByteSamples& samples, std::int64_t step,
+Result<PipelineRunner::Windows> PipelineRunner::readWindows(const TokenSamples& samples, std::int64_t step,
                                                             SampleRange range) const {
   const std::int64_t sequence = plan_.training.sequenceLength;
   Windows windows{at::empty({range.count, sequence}, at::kLong), at::empty({range.count, sequence}, at::kLong)};
   auto* input = windows.inputs_BS.data_ptr<std::int64_t>();
   auto* target = windows.targets_BS.data_ptr<std::int64_t>();
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(sequence) + 1);
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(sequence) + 1);
   for (int i = 0; i < range.count; ++i) {
-    if (auto read = samples.read(step, range.first + i, bytes); !read) return read.error();
-    input = std::copy(bytes.begin(), bytes.end() - 1, input);
-    target = std::copy(bytes.begin() + 1, bytes.end(), target);
+    if (auto read = samples.read(step, range.first + i, tokens); !read) return read.error();
+    input = std::copy(tokens.begin(), tokens.end() - 1, input);
+    target = std::copy(tokens.begin() + 1, tokens.end(), target);
   }
   return windows;
 }

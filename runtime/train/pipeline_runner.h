@@ -23,7 +23,7 @@ namespace evenkeel {
 class PipelineRunner {
  public:
   /// Everything that is passed by reference outlives this.
-  PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const ByteSamples& samples, Comm& comm,
+  PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const TokenSamples& samples, Comm& comm,
                  ComputeClock& clock);
 
   struct Outcome {
@@ -35,7 +35,7 @@ class PipelineRunner {
   [[nodiscard]] Result<Outcome> run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone);
   /// Forwards alone, without dropout, of global batch `batch` of other data: the sum of the losses of this replica's tokens, told
   /// by its first shard; 0 where the stage has no head.
-  [[nodiscard]] Result<double> evaluate(std::int64_t batch, const ByteSamples& samples);
+  [[nodiscard]] Result<double> evaluate(std::int64_t batch, const TokenSamples& samples);
 
  private:
   struct InFlight {
@@ -57,7 +57,7 @@ class PipelineRunner {
   /// Runs `work` as the device's computation; what fails in its collectives becomes an Error.
   template <class Work>
   [[nodiscard]] Result<void> compute(const Work& work);
-  [[nodiscard]] Result<Windows> readWindows(const ByteSamples& samples, std::int64_t step, SampleRange range) const;
+  [[nodiscard]] Result<Windows> readWindows(const TokenSamples& samples, std::int64_t step, SampleRange range) const;
   void postReceive(std::optional<Exchange>& slot, int microBatch, const StageSide& from, int tag);
   [[nodiscard]] Result<at::Tensor> receive(std::optional<Exchange>& slot, const StageSide& from, int tag);
   void send(std::deque<Exchange>& sent, at::Tensor tensor_BSH, int microBatch, const StageSide& to, int tag);
@@ -73,7 +73,7 @@ class PipelineRunner {
   const Plan& plan_;
   RankPlace place_;
   const StageModel& model_;
-  const ByteSamples& samples_;
+  const TokenSamples& samples_;
   Comm& comm_;
   ComputeClock& clock_;
   int microBatches_;

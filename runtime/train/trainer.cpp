@@ -45,7 +45,7 @@ struct StepTimes {
 
 class Trainer {
  public:
-  Trainer(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events)
+  Trainer(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events)
       : job_(job),
         comm_(comm),
         events_(events),
@@ -127,7 +127,7 @@ class Trainer {
     return begun;
   }
   /// After so many finished steps, if it is due: the loss of a token in the run's validation batches.
-  Result<void> evaluate(std::int64_t finished, const ByteSamples* validation) {
+  Result<void> evaluate(std::int64_t finished, const TokenSamples* validation) {
     const Run::Evaluation& wish = job_.run.evaluation;
     if (wish.every == 0 || (finished % wish.every != 0 && finished != job_.run.steps)) return {};
     assert(validation != nullptr);
@@ -295,8 +295,8 @@ class Trainer {
 
 }  // namespace
 
-Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,
-                   std::atomic<std::int64_t>& lastStep, const ByteSamples* validation) {
+Result<void> train(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events,
+                   std::atomic<std::int64_t>& lastStep, const TokenSamples* validation) {
   Trainer trainer(job, comm, samples, events);
   if (auto connected = trainer.connect(); !connected) return connected;
   const auto begun = trainer.begin();

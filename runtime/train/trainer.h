@@ -14,7 +14,7 @@ namespace evenkeel {
 /// Trains one rank's share of the job from step 1, or the one after the checkpoint that it resumes, to its last; reports every
 /// step. `lastStep` is the number of finished steps, also after a failure. Fails when a peer fails (Unreachable), when the data
 /// can no longer be read, or when loss or gradient are not finite. `validation`: what the run evaluates on; needed if it does.
-[[nodiscard]] Result<void> train(const Job& job, Comm& comm, const ByteSamples& samples, EventWriter& events,
-                                 std::atomic<std::int64_t>& lastStep, const ByteSamples* validation = nullptr);
+[[nodiscard]] Result<void> train(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events,
+                                 std::atomic<std::int64_t>& lastStep, const TokenSamples* validation = nullptr);
 
 }  // namespace evenkeel

@@ -33,19 +33,20 @@ class Worker {
     const std::vector<DeviceId> devices = job->plan.usedDevices();
     const auto environment = readRankEnvironment(processVariable, static_cast<int>(devices.size()));
     if (!environment) return environment.error();
-    std::optional<ByteSamples> samples, validation;  // none in a rehearsal
+    std::optional<TokenSamples> samples, validation;  // none in a rehearsal
     if (!job->run.rehearsal) {
-      ByteSamples::Options options{.sequenceLength = job->plan.training.sequenceLength,
+      TokenSamples::Options options{.sequenceLength = job->plan.training.sequenceLength,
                                    .vocab = job->plan.model.vocab,
                                    .seed = job->run.seed,
-                                   .last = job->trainBytes};
-      auto opened = ByteSamples::open(job->trainFile, options);
+                                   .last = job->trainBytes,
+                                   .type = job->tokenType};
+      auto opened = TokenSamples::open(job->trainFile, options);
       if (!opened) return opened.error();
       samples.emplace(*std::move(opened));
       if (job->run.evaluation.every > 0) {
         options.first = *job->trainBytes;
         options.last.reset();
-        auto rest = ByteSamples::open(job->trainFile, options);
+        auto rest = TokenSamples::open(job->trainFile, options);
         if (!rest) return rest.error();
         validation.emplace(*std::move(rest));
       }
@@ -102,13 +103,13 @@ class Worker {
         "matrix products run at {:.1f} GFLOP/s: this node lacks an optimised BLAS (Debian: libopenblas0-serial)", gflops));
   }
 
-  static Agreement agreementOf(const Job& job, const std::optional<ByteSamples>& samples) {
+  static Agreement agreementOf(const Job& job, const std::optional<TokenSamples>& samples) {
     Json run = toJson(job.run);
     run.erase("data");  // the path may differ from node to node
     run["resume"] = job.resume;
     return {.plan = job.planSha256,
             .run = sha256(run.dump()),
-            .data = samples ? fmt::format("{} bytes {}", samples->bytes(), job.trainSha256) : "none: a rehearsal"};
+            .data = samples ? fmt::format("{} {} tokens {}", samples->tokens(), name(job.tokenType), job.trainSha256) : "none: a rehearsal"};
   }
 
   static std::vector<std::string> namesOf(const Plan& plan, const std::vector<DeviceId>& devices) {

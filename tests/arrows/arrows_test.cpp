@@ -45,7 +45,7 @@ const std::vector<std::pair<std::regex, Names>> kForeign = {
     {std::regex("(oneapi/)?tbb/.*"), {"core/search"}},
     {std::regex("libssh/.*"), {"launcher/ssh"}},
     {std::regex("sqlite3\\.h"), {"launcher/job"}},
-    {std::regex("CLI/.*"), {"app/cli"}},
+    {std::regex("CLI/.*|sentencepiece_(processor|trainer)\\.h"), {"app/cli"}},
     {std::regex("(torch|ATen|c10|gloo|caffe2)/.*|nccl\\.h"), {"runtime"}},
     {std::regex("Q[A-Z][A-Za-z]*|Qt([A-Z].*)?|qcustomplot\\.h"), {"app/gui"}},
 };

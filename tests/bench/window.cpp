@@ -16,7 +16,6 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
-#include <map>
 
 #include "app/gui/cluster/canvas.h"
 #include "app/gui/plot/curve_plot.h"
@@ -55,11 +54,10 @@ class TimedApplication final : public QApplication {
     const double start = cpuMilliseconds();
     const bool done = QApplication::notify(receiver, event);
     --depth_;
-    double& worst = slowest[what];
-    worst = std::max(worst, cpuMilliseconds() - start);
+    ofTurn.emplace_back(cpuMilliseconds() - start, what);
     return done;
   }
-  std::map<std::string, double> slowest;
+  std::vector<std::pair<double, std::string>> ofTurn;  // of the present turn: what it took, and what it was
   bool isTiming = false;
 
  private:
@@ -70,23 +68,25 @@ class TimedApplication final : public QApplication {
 class Turns {
  public:
   explicit Turns(TimedApplication& application) : application_(application) {
-    application_.slowest.clear();
+    application_.ofTurn.clear();
     application_.isTiming = true;
     watch_ = QObject::connect(QAbstractEventDispatcher::instance(), &QAbstractEventDispatcher::aboutToBlock, [this] {
       const double now = cpuMilliseconds();
-      if (last_) turns_.push_back(now - *last_);
-      last_ = now;
+      if (last_) {
+        if (turns_.empty() || now - *last_ > std::ranges::max(turns_)) inWorst_ = application_.ofTurn;
+        turns_.push_back(now - *last_);
+      }
+      application_.ofTurn.clear();
+      last_ = cpuMilliseconds();
     });
   }
   void end(const char* what) {
     QObject::disconnect(watch_);
     application_.isTiming = false;
     report(what, turns_);
-    std::vector<std::pair<double, std::string>> worst;
-    for (const auto& [name, time] : application_.slowest) worst.emplace_back(time, name);
-    std::ranges::sort(worst, std::greater{});
-    for (std::size_t i = 0; i < std::min<std::size_t>(5, worst.size()); ++i)
-      if (worst[i].first > 4) fmt::print("      {:6.1f} ms  {}\n", worst[i].first, worst[i].second);
+    std::ranges::sort(inWorst_, std::greater{});
+    for (std::size_t i = 0; i < std::min<std::size_t>(5, inWorst_.size()); ++i)
+      if (inWorst_[i].first > 1) fmt::print("      {:6.1f} ms  {}\n", inWorst_[i].first, inWorst_[i].second);
   }
 
  private:
@@ -94,6 +94,7 @@ class Turns {
   QMetaObject::Connection watch_;
   std::optional<double> last_;
   std::vector<double> turns_;
+  std::vector<std::pair<double, std::string>> inWorst_;  // what the longest turn consists of
 };
 
 void runFor(int milliseconds) {

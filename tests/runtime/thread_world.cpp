@@ -161,15 +161,15 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
   job.folder = folder.path();
   job.trainFile = folder.path() / "text";
   EXPECT_TRUE(writeFileAtomically(job.trainFile, text));
-  const auto samples = ByteSamples::open(
+  const auto samples = TokenSamples::open(
       job.trainFile, {.sequenceLength = plan.training.sequenceLength, .vocab = plan.model.vocab, .seed = run.seed});
   EXPECT_TRUE(samples.ok());
-  std::optional<ByteSamples> evaluated;
+  std::optional<TokenSamples> evaluated;
   if (!validation.empty()) {
     const auto file = folder.path() / "validation";
     EXPECT_TRUE(writeFileAtomically(file, validation));
     auto opened =
-        ByteSamples::open(file, {.sequenceLength = plan.training.sequenceLength, .vocab = plan.model.vocab, .seed = run.seed});
+        TokenSamples::open(file, {.sequenceLength = plan.training.sequenceLength, .vocab = plan.model.vocab, .seed = run.seed});
     EXPECT_TRUE(opened.ok());
     evaluated.emplace(*std::move(opened));
   }

@@ -69,7 +69,7 @@ class Textbook {
     }
   }
 
-  Step step(std::int64_t step, const ByteSamples& samples) {
+  Step step(std::int64_t step, const TokenSamples& samples) {
     const auto [inputs_BS, targets_BS] = batch(step, samples);
     const at::Tensor loss = meanLoss(inputs_BS, targets_BS);
     loss.backward();
@@ -93,14 +93,13 @@ class Textbook {
   }
 
  private:
-  std::pair<at::Tensor, at::Tensor> batch(std::int64_t step, const ByteSamples& samples) const {
+  std::pair<at::Tensor, at::Tensor> batch(std::int64_t step, const TokenSamples& samples) const {
     const std::int64_t batch = job_.plan.training.globalBatch, sequence = job_.plan.training.sequenceLength;
-    at::Tensor windows = at::empty({batch, sequence + 1}, at::kByte);
+    const at::Tensor windows = at::empty({batch, sequence + 1}, at::kLong);
     for (std::int64_t i = 0; i < batch; ++i) {
       EXPECT_TRUE(
-          samples.read(step, i, {windows.data_ptr<std::uint8_t>() + i * (sequence + 1), static_cast<std::size_t>(sequence + 1)}));
+          samples.read(step, i, {windows.data_ptr<std::int64_t>() + i * (sequence + 1), static_cast<std::size_t>(sequence + 1)}));
     }
-    windows = windows.to(at::kLong);
     return {windows.narrow(1, 0, sequence), windows.narrow(1, 1, sequence)};
   }
 
@@ -140,7 +139,7 @@ TEST(Trainer, FollowsTheTextbook) {
   for (int i = 0; i < 3000; ++i) bytes += static_cast<char>(' ' + i * i % 90);
   ASSERT_TRUE(writeFileAtomically(text, bytes));
   const Job job = exampleJob(text);
-  const auto samples = ByteSamples::open(text, {.sequenceLength = 10, .vocab = 130, .seed = job.run.seed});
+  const auto samples = TokenSamples::open(text, {.sequenceLength = 10, .vocab = 130, .seed = job.run.seed});
   ASSERT_TRUE(samples);
 
   ASSERT_TRUE(writeFileAtomically(events, ""));

@@ -9,7 +9,6 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSplitter>
-#include <QStackedWidget>
 #include <QTabWidget>
 #include <algorithm>
 
@@ -24,6 +23,7 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/stack.h"
 #include "core/profile/analytic_profile.h"
 #include "core/report/compare_html.h"
 
@@ -31,6 +31,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 40;  // 25 times a second
+constexpr int kFrameMs = 16;
 
 QWidget* withCaption(const QString& caption, QWidget* widget, QWidget* below = nullptr) {
   auto* panel = new QWidget;
@@ -63,7 +64,7 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
       onlyDifferences_(new QCheckBox(tr("Only differences"))),
       export_(new QPushButton(tr("Export report…"))),
       stale_(new QLabel),
-      stack_(new QStackedWidget),
+      stack_(new Stack),
       results_(new QSplitter(Qt::Vertical)),
       columnRow_(new QWidget),
       columnLayout_(new QHBoxLayout(columnRow_)),
@@ -98,6 +99,8 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   stale_->setText(tr("! Compared for the project before your edit: cluster, model or training have changed since."));
   timer_.setInterval(kPollMs);
   connect(&timer_, &QTimer::timeout, this, &ComparePage::poll);
+  showTimer_.setSingleShot(true);
+  connect(&showTimer_, &QTimer::timeout, this, &ComparePage::showResults);
   connect(&runs_, &CompareRuns::changed, this, &ComparePage::followState);
   connect(&runs_, &CompareRuns::finished, this, [this] {
     timer_.stop();
@@ -225,7 +228,7 @@ void ComparePage::followState(int index) {
   } else if (contender.state == Contender::State::Done) {
     emit workspace_.jobEnded(job_);
   }
-  showResults();
+  showTimer_.start(kFrameMs);
 }
 
 void ComparePage::showResults() {
@@ -349,6 +352,7 @@ void ComparePage::refresh(Parts parts) {
     if (runs_.isRunning()) emit workspace_.jobEnded(job_);
     runs_.abandon();
     timer_.stop();
+    showTimer_.stop();
     stack_->setCurrentIndex(0);
   }
   if (!(parts & kPlanInputs)) return;

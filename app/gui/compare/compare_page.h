@@ -13,13 +13,13 @@ class QHBoxLayout;
 class QLabel;
 class QPushButton;
 class QSplitter;
-class QStackedWidget;
 
 namespace evenkeel::gui {
 
 class CompareColumn;
 class FigureBars;
 class MemoryBars;
+class Stack;
 class TimelineView;
 
 /// Several planners on the same problem: columns of figures abreast, timelines below each other on one axis, memory bars.
@@ -55,6 +55,7 @@ class ComparePage final : public Page {
   QString folder_;
   CompareRuns runs_;
   QTimer timer_;
+  QTimer showTimer_;  // states that change together are shown once
   int job_ = 0;
   std::string comparedInputs_;  // hash of what was compared
   QString command_;             // that compares the same
@@ -66,7 +67,7 @@ class ComparePage final : public Page {
   QCheckBox* onlyDifferences_;
   QPushButton* export_;
   QLabel* stale_;
-  QStackedWidget* stack_;
+  Stack* stack_;
   QSplitter* results_;
   bool isSplitByHand_ = false;
   QWidget* columnRow_;

@@ -7,7 +7,6 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
-#include <QStackedWidget>
 #include <QTabBar>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -21,6 +20,7 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/stack.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -52,13 +52,13 @@ QString headlineText(const Evaluation& evaluation, const PlanFacts& facts) {
 
 PlanView::PlanView(QWidget* parent)
     : QWidget(parent),
-      stack_(new QStackedWidget),
+      stack_(new Stack),
       reason_(new QWidget),
       content_(new QWidget),
       headline_(new QLabel),
       violations_(new QLabel),
       tabs_(new QTabBar),
-      tabStack_(new QStackedWidget),
+      tabStack_(new Stack),
       table_(new QTreeView),
       notes_(new QLabel),
       cards_(new StageCards(StageCards::Detail::Full)),

@@ -12,12 +12,12 @@
 #include "app/gui/widgets/background.h"
 
 class QLabel;
-class QStackedWidget;
 class QTabBar;
 class QTreeView;
 
 namespace evenkeel::gui {
 
+class Stack;
 class StageCards;
 class TimelineView;
 
@@ -69,13 +69,13 @@ class PlanView final : public QWidget {
   bool isDrawn_ = true;        // picture_ has been shown: not while the page is hidden
   std::set<int> drawnTabs_;    // those that show it
   bool isSelecting_ = false;
-  QStackedWidget* stack_;
+  Stack* stack_;
   QWidget* reason_;
   QWidget* content_;
   QLabel* headline_;
   QLabel* violations_;
   QTabBar* tabs_;
-  QStackedWidget* tabStack_;
+  Stack* tabStack_;
   QTreeView* table_;
   QLabel* notes_;
   StageCards* cards_;

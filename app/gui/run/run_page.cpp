@@ -4,7 +4,6 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QSplitter>
-#include <QStackedWidget>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -16,6 +15,7 @@
 #include "app/gui/run/running_runs.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/stack.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -43,7 +43,7 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
       form_(new LaunchForm(workspace, std::move(programs))),
       runs_(new RunList),
       view_(new RunView),
-      right_(new QStackedWidget),
+      right_(new Stack),
       desk_(std::make_shared<LoginDesk>()),
       running_(new RunningRuns(this)),
       tellDesktop_(desktopMessageOf(*this)) {

@@ -12,16 +12,15 @@
 #include "app/gui/run/job_session.h"
 #include "app/gui/window/page.h"
 
-class QStackedWidget;
-
 namespace evenkeel::gui {
 
 class EmptyState;
 class LaunchForm;
 class LoginDialog;
-class RunningRuns;
 class RunList;
 class RunView;
+class RunningRuns;
+class Stack;
 
 /// Launch at the left, above the runs of this machine; the job that is followed at the right. A job never depends on this page:
 /// leaving, detaching and closing the window let it go on.
@@ -56,7 +55,7 @@ class RunPage final : public Page {
   LaunchForm* form_;
   RunList* runs_;
   RunView* view_;
-  QStackedWidget* right_;
+  Stack* right_;
   QWidget* noPlan_;
   QWidget* noRun_;
   std::shared_ptr<LoginDesk> desk_;

@@ -16,7 +16,6 @@
 #include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QSettings>
-#include <QStackedWidget>
 #include <QStatusBar>
 #include <QToolButton>
 #include <QTreeWidget>
@@ -24,6 +23,7 @@
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/widgets/quantity_text.h"
+#include "app/gui/widgets/stack.h"
 #include "app/gui/window/mode_bar.h"
 
 namespace evenkeel::gui {
@@ -58,7 +58,7 @@ QStringList recentFiles() { return QSettings().value(QStringLiteral("recentFiles
 
 MainWindow::MainWindow(ProjectDocument& document)
     : document_(document), messages_(new MessageLine), workspace_(std::make_unique<Workspace>(document, selection_, *messages_)), modes_(new ModeBar(this)),
-      stack_(new QStackedWidget) {
+      stack_(new Stack) {
   setObjectName(QStringLiteral("mainWindow"));
   setAcceptDrops(true);
   setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
@@ -248,7 +248,10 @@ void MainWindow::showJob() {
   jobTitle_->setText(jobTitle_->fontMetrics().elidedText(title, Qt::ElideRight, kJobWidth));
   jobTitle_->setToolTip(title);
   jobBar_->setRange(0, job.fraction < 0 ? 0 : 1000);
-  if (job.fraction >= 0) jobBar_->setValue(static_cast<int>(job.fraction * 1000));
+  if (job.fraction < 0) return;
+  jobBar_->setUpdatesEnabled(false);  // else it paints, with all that waits to be painted, before it returns
+  jobBar_->setValue(static_cast<int>(job.fraction * 1000));
+  jobBar_->setUpdatesEnabled(true);
 }
 
 void MainWindow::refresh() {

@@ -10,13 +10,13 @@
 class QLabel;
 class QProgressBar;
 class QPlainTextEdit;
-class QStackedWidget;
 class QToolButton;
 class QTreeWidget;
 
 namespace evenkeel::gui {
 
 class ModeBar;
+class Stack;
 
 /// The window: mode bar, page, inspector, panels, status bar, menus. It wires; what pages show and do is theirs.
 class MainWindow final : public QMainWindow {
@@ -60,7 +60,7 @@ class MainWindow final : public QMainWindow {
   MessageLine* messages_;
   std::unique_ptr<Workspace> workspace_;
   ModeBar* modes_;
-  QStackedWidget* stack_;
+  Stack* stack_;
   std::map<Mode, Page*> pages_;
   QDockWidget* inspector_ = nullptr;
   QTreeWidget* problems_ = nullptr;

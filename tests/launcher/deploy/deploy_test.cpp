@@ -251,6 +251,47 @@ TEST(PackData, NamesWhatIsMissingOrEmpty) {
   EXPECT_THAT(packData({"/dev/null"}, cache).error().text(), HasSubstr("neither a file nor a folder"));
 }
 
+TEST(PackData, JoinsTokensOfOneType) {
+  const TemporaryDirectory directory;
+  const auto pair = [&](const std::string& name, TokenType type, const std::vector<std::int32_t>& tokens) {
+    std::string bytes;
+    for (const std::int32_t token : tokens) {
+      for (int b = 0; b < bytesOf(type); ++b) bytes += static_cast<char>(static_cast<std::uint32_t>(token) >> (8 * b) & 0xffU);
+    }
+    write(directory.path() / (name + ".bin"), bytes);
+    write(directory.path() / (name + ".idx"), tokenIndex(type, {static_cast<std::int32_t>(tokens.size())}));
+    return (directory.path() / name).string();
+  };
+  const std::string a = pair("a", TokenType::Uint16, {5, 50'256, 7}), b = pair("b", TokenType::Uint16, {9}), c = pair("c", TokenType::Int32, {1, -2});
+  const fs::path cache = directory.path() / "cache";
+  const auto packed = packData({a, b + ".bin"}, cache, {b + ".idx"});
+  ASSERT_TRUE(packed) << packed.error().text();
+  EXPECT_FALSE(packed->isText);
+  EXPECT_EQ(packed->token, TokenType::Uint16);
+  EXPECT_EQ(packed->trainBytes, 8U);
+  EXPECT_EQ(packed->bytes, 10U);
+  EXPECT_EQ(*readFile(packed->file), *readFile(a + ".bin") + *readFile(b + ".bin") + *readFile(b + ".bin"));
+  EXPECT_THAT(objectionTo(*packed, 50'256)->text(), HasSubstr("holds token 50256, outside of the model's vocabulary of 50256"));
+  EXPECT_FALSE(objectionTo(*packed, 50'257));
+  EXPECT_THAT(objectionTo(*packData({c}, cache), 1000)->text(), HasSubstr("holds token -2"));
+  EXPECT_THAT(packData({a, c}, cache).error().text(), HasSubstr("holds tokens of type int32, those of"));
+  EXPECT_THAT(packData({a}, cache, {c}).error().text(), HasSubstr("data of another kind"));
+  write(directory.path() / "text", "words");
+  EXPECT_THAT(packData({a, directory.path() / "text"}, cache).error().text(), HasSubstr("is text, and"));
+  write(directory.path() / "a.bin", "odd");
+  EXPECT_THAT(packData({a}, cache).error().text(), HasSubstr("has 3 bytes, but"));
+}
+
+// A text with bytes that a small vocabulary lacks is refused before anything starts.
+TEST(PackData, KnowsWhetherAModelCanTakeIt) {
+  const TemporaryDirectory directory;
+  write(directory.path() / "text", "gr\xc3\xb6\xc3\x9f" "e");
+  const auto packed = packData({directory.path() / "text"}, directory.path() / "cache");
+  ASSERT_TRUE(packed);
+  EXPECT_THAT(objectionTo(*packed, 128)->text(), HasSubstr("holds byte 195, outside of the model's vocabulary of 128"));
+  EXPECT_FALSE(objectionTo(*packed, 256));
+}
+
 TEST(Probe, TellsWhereThingsGoAndWhatTheMachineIs) {
   const TemporaryDirectory directory;
   LocalHost host("b3");
