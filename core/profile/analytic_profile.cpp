@@ -56,6 +56,7 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
     cost.backward += allReduceTime(work.backwardReduced, tp, device.intra, c) + c.backwardReduceOverhead;
   cost.weights = {work.parameters * bytesOf(training_.precision)};
   cost.saved = work.saved;
+  if (!options_.dropout && device.runsHere) cost.saved -= work.dropoutSaved;
   cost.input = work.input;
   cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
                    (training_.sequenceParallel ? tp : 1)};
