@@ -66,5 +66,6 @@ void addStatus(CLI::App& app, Outcome& outcome);
 void addAttach(CLI::App& app, Outcome& outcome);
 void addStop(CLI::App& app, Outcome& outcome);
 void addLogs(CLI::App& app, Outcome& outcome);
+void addTrace(CLI::App& app, Outcome& outcome);
 
 }  // namespace evenkeel::cli

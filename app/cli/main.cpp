@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   addAttach(app, outcome);
   addStop(app, outcome);
   addLogs(app, outcome);
+  addTrace(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
