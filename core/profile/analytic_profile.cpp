@@ -29,6 +29,31 @@ void useTable(const Model& model, const DeviceType& device, Op op, std::int64_t 
   cost.source = ValueSource::Imported;
 }
 
+/// Where the ops of our worker (runtime/nn/units.cpp) keep something else than the usual count. Checked by bench_runtime_memory.
+void countAsOurWorker(const Model& model, const Training& training, Op op, int tp, std::int64_t samples, bool dropout, const OpWork& work, OpCost& cost) {
+  if (!dropout) cost.saved -= work.dropoutSaved;
+  const std::int64_t bytes = bytesOf(training.precision), tokens = training.sequenceLength * samples;
+  const Bytes value{bytes * tokens * (model.kvHeads * model.headDim / std::min(tp, model.kvHeads))};
+  const Bytes query{bytes * tokens * (model.heads * model.headDim / tp)};
+  const Bytes expansion = std::max(Bytes{}, query - value);  // of keys and values, each repeated for the query heads that share it
+  switch (op) {
+    case Op::Norm1:
+    case Op::Norm2:
+    case Op::FinalNorm:
+      if (model.norm == Norm::RmsNorm) cost.saved += work.saved;  // the input, and what is scaled before the weight comes in
+      break;
+    case Op::Score: cost.saved += expansion; break;
+    case Op::AttentionDropout:
+      if (!dropout) cost.input = value;  // it does nothing: a run that begins with it begins with the context's value
+      break;
+    case Op::Context:
+      cost.saved += expansion;
+      cost.input += expansion;  // its input less what it keeps are the probabilities, as before
+      break;
+    default: break;
+  }
+}
+
 }  // namespace
 
 AnalyticProfile::AnalyticProfile(Model model, Training training, AnalyticOptions options)
@@ -56,8 +81,8 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
     cost.backward += allReduceTime(work.backwardReduced, tp, device.intra, c) + c.backwardReduceOverhead;
   cost.weights = {work.parameters * bytesOf(training_.precision)};
   cost.saved = work.saved;
-  if (!options_.dropout && device.runsHere) cost.saved -= work.dropoutSaved;
   cost.input = work.input;
+  if (device.runsHere) countAsOurWorker(model_, training_, op, tp, samples, options_.dropout, work, cost);
   cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
                    (training_.sequenceParallel ? tp : 1)};
   cost.transient = work.transient;
