@@ -50,6 +50,10 @@ void countAsOurWorker(const Model& model, const Training& training, Op op, int t
       cost.saved += expansion;
       cost.input += expansion;  // its input less what it keeps are the probabilities, as before
       break;
+    case Op::Loss:
+      // The logits are fp32 already, and gone when their gradient comes.
+      if (training.precision == Precision::Fp32) cost.transient -= Bytes{bytes * tokens * (model.paddedVocab() / tp)};
+      break;
     default: break;
   }
 }
@@ -82,10 +86,10 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
   cost.weights = {work.parameters * bytesOf(training_.precision)};
   cost.saved = work.saved;
   cost.input = work.input;
-  if (device.runsHere) countAsOurWorker(model_, training_, op, tp, samples, options_.dropout, work, cost);
   cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
                    (training_.sequenceParallel ? tp : 1)};
   cost.transient = work.transient;
+  if (device.runsHere) countAsOurWorker(model_, training_, op, tp, samples, options_.dropout, work, cost);
   return cost;
 }
 
