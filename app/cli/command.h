@@ -72,5 +72,6 @@ void addStop(CLI::App& app, Outcome& outcome);
 void addLogs(CLI::App& app, Outcome& outcome);
 void addTokenize(CLI::App& app, Outcome& outcome);
 void addWeights(CLI::App& app, Outcome& outcome);
+void addTrace(CLI::App& app, Outcome& outcome);
 
 }  // namespace evenkeel::cli

@@ -21,6 +21,7 @@ namespace {
 struct Arguments {
   std::string plan, profile, runFile, resume, board;
   std::vector<std::string> data, validation, environment;
+  std::vector<std::int64_t> traceSteps;
   std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
   std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
   std::optional<std::string> schedule, checkpointDirectory, onFailure, endCommand;
@@ -66,6 +67,7 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (!arguments.validation.empty()) json["data"]["validation"] = arguments.validation;
   if (arguments.evaluateEvery) json["evaluate_every"] = *arguments.evaluateEvery;
   if (arguments.evaluateBatches) json["evaluate_batches"] = *arguments.evaluateBatches;
+  if (!arguments.traceSteps.empty()) json["trace_steps"] = arguments.traceSteps;
   if (arguments.rehearse) json["rehearsal"]["time_scale"] = arguments.timeScale.value_or(1.0);
   if (arguments.onFailure) json["on_failure"] = *arguments.onFailure;
   if (arguments.endCommand) json["end_command"] = *arguments.endCommand;
@@ -92,11 +94,11 @@ Result<Run> runFrom(const Arguments& arguments) {
 }
 
 /// A plan that is valid and that the runtime can execute, or every reason why not.
-Result<Plan> launchablePlan(const Arguments& arguments) {
+Result<Plan> launchablePlan(const Arguments& arguments, bool dropout) {
   const std::string& file = arguments.plan;
   auto plan = loadPlan(file);
   if (!plan) return plan;
-  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training);
+  const auto profile = profileFromArgument(arguments.profile, plan->cluster, plan->model, plan->training, {.dropout = dropout && !arguments.rehearse});
   if (!profile) return profile.error();
   Evaluation evaluation = evaluate(*plan, **profile);
   auto& violations = evaluation.violations;
@@ -121,7 +123,7 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
                         "expected stop, resume or replan");
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
-  auto plan = launchablePlan(arguments);
+  auto plan = launchablePlan(arguments, run->dropout > 0);
   if (!plan) return std::move(plan).error();
   LaunchRequest request;
   request.plan = *std::move(plan);
@@ -192,6 +194,8 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--validation", arguments->validation, "Text file or folder to evaluate on; may be given several times");
   command->add_option("--evaluate-every", arguments->evaluateEvery, "Steps between evaluations (default: none)");
   command->add_option("--evaluate-batches", arguments->evaluateBatches, "Global batches that an evaluation reads (default 1)");
+  command->add_option("--trace-step", arguments->traceSteps, "Step of which every rank reports what it did when (`trace` shows it); may be given several times")
+      ->check(CLI::PositiveNumber);
   command->add_option("--steps", arguments->steps, "Steps (iterations) to train");
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");

@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   addLogs(app, outcome);
   addTokenize(app, outcome);
   addWeights(app, outcome);
+  addTrace(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

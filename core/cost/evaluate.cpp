@@ -74,6 +74,14 @@ double shownErrorOf(const CostModel& model, const std::vector<Pipeline>& pipelin
   return sum > 0 ? weighted / sum : 0.0;
 }
 
+/// With what ZeRO-2 sends inside of the backward of all micro-batches but the last one.
+PipelineTimes timesOf(const CostModel& model, const Pipeline& pipeline, std::size_t index, const StageEnds& exchanges) {
+  PipelineTimes times = pipelineTimes(model, pipeline);
+  if (exchanges.empty() || times.microBatches == 1) return times;
+  for (std::size_t s = 0; s < times.full.size(); ++s) times.full[s].backward += exchanges[index][s];
+  return times;
+}
+
 class Evaluator {
  public:
   Evaluator(const CostModel& model, Plan plan, bool withTimeline)
@@ -91,9 +99,10 @@ class Evaluator {
 
  private:
   void predictPipelines() {
+    const StageEnds exchanges = exchangeTimes(model_, out_.plan.pipelines);
     for (std::size_t p = 0; p < out_.plan.pipelines.size(); ++p) {
       Pipeline& pipeline = out_.plan.pipelines[p];
-      const Simulations::Entry& entry = simulations_.of(pipelineTimes(model_, pipeline));
+      const Simulations::Entry& entry = simulations_.of(timesOf(model_, pipeline, p, exchanges));
       for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
         const StageTime& time = entry.times.full[s];
         pipeline.stages[s].predicted =
@@ -297,8 +306,9 @@ Seconds iterationTime(const CostModel& model, std::span<const Pipeline> pipeline
   Simulations simulations(false);
   std::vector<std::vector<StageActivity>> activity;
   Seconds slowest;
-  for (const Pipeline& pipeline : pipelines) {
-    const Simulation& simulation = simulations.of(pipelineTimes(model, pipeline)).simulation;
+  const StageEnds exchanges = exchangeTimes(model, pipelines);
+  for (std::size_t p = 0; p < pipelines.size(); ++p) {
+    const Simulation& simulation = simulations.of(timesOf(model, pipelines[p], p, exchanges)).simulation;
     slowest = std::max(slowest, simulation.time);
     activity.push_back(simulation.stages);
   }

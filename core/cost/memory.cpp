@@ -2,6 +2,8 @@
 #include "core/cost/memory.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "core/cost/stage_time.h"
 #include "core/cost/sync.h"
@@ -11,18 +13,37 @@ namespace {
 
 /// Incoming and outgoing activation and gradient.
 constexpr std::int64_t kBoundaryBuffers = 4;
+/// What the C library keeps of what our worker has freed, and cannot use again, of activations and workspace: 0.05 to 0.4 of them over the
+/// ranks of bench_runtime_memory. They are counted high already, so that this is enough.
+constexpr double kOwnSlack = 0.3;
+
+bool isOurWorker(const CostModel& model, int kind) { return model.runtime().holdsFlatBuffers && model.typeOfKind(kind).runsHere; }
 
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// What tp divides of a unit, and would be held in one piece at tp 1.
+std::int64_t splitParameters(const Model& model, int unit) {
+  std::int64_t sum = 0;
+  for (const TensorSpec& tensor : tensorsOf(model, unit)) {
+    if (tensor.split != TpSplit::None) sum += tensor.elements();
+  }
+  return sum;
+}
 
 class PlanMemory {
  public:
   PlanMemory(const CostModel& model, std::span<const Pipeline> pipelines)
       : model_(model), pipelines_(pipelines), holders_(static_cast<std::size_t>(model.model().unitCount()), 0) {
+    bool isMixed = false;
+    const int tp = pipelines.front().stages.front().tp;
     for (const Pipeline& pipeline : pipelines) {
+      isEndless_ = isEndless_ && pipeline.stages.size() == 1;
       for (const Stage& stage : pipeline.stages) {
+        isMixed = isMixed || stage.tp != tp;
         for (int unit = stage.units.first; unit < stage.units.last; ++unit) holders_[static_cast<std::size_t>(unit)] += stage.dp;
       }
     }
+    if (isMixed && model.runtime().holdsFlatBuffers) findTps();
     if (model.training().gradientSync == GradientSync::Device) padded_ = paddedParameters(model, pipelines);
   }
 
@@ -40,7 +61,7 @@ class PlanMemory {
     const Stage& stage = pipeline.stages[s];
     DeviceMemory device;
     countParameters(stage, device);
-    if (!padded_.empty()) device.gradientParameters = std::max(device.gradientParameters, padded_[p][s]);
+    if (!padded_.empty()) device.paddedParameters = padded_[p][s];
     device.inFlight = inFlightMicroBatches(s, pipeline.stages.size(), pipeline.microBatchCount());
 
     const std::vector<UnitGroup> groups = unitGroups(model_.model(), stage);
@@ -58,31 +79,89 @@ class PlanMemory {
         }
         if (pipeline.stages.size() > 1) device.boundary = costs[static_cast<std::size_t>(Op::Norm1)].boundary;
       }
+      if (isOurWorker(model_, device.kind)) device.transient += extraBoundaries(p, s, device.inFlight) * device.boundary;
       replicas.push_back(memoryUse(model_, device));
+      replicas.back().activations -= smallerInFlight(p, s, r, device);
     }
     return replicas;
+  }
+
+  /// Outputs stay until their gradients have come, and gradients until the stage before is known to have taken them.
+  [[nodiscard]] std::int64_t extraBoundaries(std::size_t p, std::size_t s, int inFlight) const {
+    const std::int64_t outputs = s + 1 < pipelines_[p].stages.size() ? inFlight : 0, gradients = s > 0 ? inFlight + 1 : 0;
+    return std::max<std::int64_t>(0, outputs + gradients + 2 - kBoundaryBuffers);
+  }
+
+  /// Where all micro-batches are in flight at once, a smaller last one is among them.
+  [[nodiscard]] Bytes smallerInFlight(std::size_t p, std::size_t s, int replica, const DeviceMemory& device) const {
+    const Pipeline& pipeline = pipelines_[p];
+    const std::int64_t count = pipeline.microBatchCount();
+    const int last = pipeline.samplesOf(count - 1);
+    if (count == 1 || device.inFlight < count || last == pipeline.microBatch || device.saved == Bytes{}) return {};
+    const Stage& stage = pipeline.stages[s];
+    const int share = replicaShares(stage, pipeline.microBatch, last)[static_cast<std::size_t>(replica)];
+    Bytes saved;
+    if (share > 0) {
+      const OpCosts& costs = model_.opCosts(device.kind, stage.tp, share);
+      for (const UnitGroup& group : unitGroups(model_.model(), stage)) saved += std::int64_t{group.count} * unitCost(costs, group.kind, group.recomputed).saved;
+    }
+    return std::max(Bytes{}, device.saved - saved);
   }
 
   void countParameters(const Stage& stage, DeviceMemory& device) const {
     const std::array<std::int64_t, 4> ofKind = {
         model_.parameters(UnitKind::Embedding, stage.tp), model_.parameters(UnitKind::Attention, stage.tp),
         model_.parameters(UnitKind::Mlp, stage.tp), model_.parameters(UnitKind::Head, stage.tp)};
+    const int unitCount = model_.model().unitCount();
+    const std::int64_t tied = model_.tiedParameters(stage.tp);
     for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
-      const std::int64_t count = ofKind[static_cast<std::size_t>(model_.model().unitKind(unit))];
+      const UnitKind kind = model_.model().unitKind(unit);
+      std::int64_t count = ofKind[static_cast<std::size_t>(kind)];
       device.parameters += count;
       device.shardedParameters += ceilDivide(count, holders_[static_cast<std::size_t>(unit)]);
+      const bool isEnd = kind == UnitKind::Embedding || kind == UnitKind::Head;
+      // The parts of an embedding are neighbours where no other tensor has its holders.
+      const bool isOneTensor = isEnd && (stage.units.size() == 1 || (tied > 0 && !isEndless_));
+      if (!isOneTensor && isCutByOthers(unit, stage.tp)) device.apartParameters += split_[static_cast<std::size_t>(kind)] / stage.tp;
+      if (isEnd && !isEndless_) count -= tied;
+      const std::int64_t holders = holders_[static_cast<std::size_t>(unit)];
+      device.unitParameters = std::max(device.unitParameters, ceilDivide(count * (3 * holders - 2), holders));
     }
-    if (stage.units.first == 0 && stage.units.last == model_.model().unitCount()) {
-      const std::int64_t tied = model_.tiedParameters(stage.tp);
+    const bool isFirst = stage.units.first == 0, isLast = stage.units.last == unitCount;
+    if (isFirst && isLast) {
       device.parameters -= tied;
       device.shardedParameters -= tied / holders_.front();
+      if (isEndless_ && isCutByOthers(0, stage.tp)) device.apartParameters -= tied;
     }
-    device.gradientParameters = device.parameters;
+    if ((isFirst || isLast) && !isEndless_) device.wholeParameters = tied;
+  }
+
+  /// A cut of another pipeline lies inside of what each rank of a tp group holds.
+  [[nodiscard]] bool isCutByOthers(int unit, int tp) const {
+    return !tps_.empty() && std::ranges::any_of(tps_[static_cast<std::size_t>(unit)], [&](int other) { return tp % other != 0; });
+  }
+
+  void findTps() {
+    tps_.resize(holders_.size());
+    for (const Pipeline& pipeline : pipelines_) {
+      for (const Stage& stage : pipeline.stages) {
+        for (int unit = stage.units.first; unit < stage.units.last; ++unit) tps_[static_cast<std::size_t>(unit)].insert(stage.tp);
+      }
+    }
+    const int head = model_.model().unitCount() - 1;
+    if (model_.model().tiedEmbeddings) {  // one tensor, cut wherever one of its ends is
+      tps_.front().insert(tps_[static_cast<std::size_t>(head)].begin(), tps_[static_cast<std::size_t>(head)].end());
+      tps_[static_cast<std::size_t>(head)] = tps_.front();
+    }
+    for (const int unit : {0, 1, 2, head}) split_[static_cast<std::size_t>(model_.model().unitKind(unit))] = splitParameters(model_.model(), unit);
   }
 
   const CostModel& model_;
   std::span<const Pipeline> pipelines_;
   std::vector<int> holders_;                       // of each unit: devices with the same slice of it
+  bool isEndless_ = true;                          // no pipeline has its two ends in two stages
+  std::vector<std::set<int>> tps_;                 // of each unit: all that it is held with; empty where all are alike
+  std::array<std::int64_t, 4> split_{};            // by kind of unit: what tp divides
   std::vector<std::vector<std::int64_t>> padded_;  // [pipeline][stage], with device-wise sync
 };
 
@@ -93,16 +172,19 @@ std::int64_t optimizerBytesPerParameter(Precision precision) { return precision 
 
 MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device) {
   const Training& training = model.training();
+  const std::int64_t weight = bytesOf(training.precision), gradient = gradientBytesPerParameter();
   MemoryUse use;
-  use.weights = {device.parameters * bytesOf(training.precision)};
-  use.gradients = {(training.zeroStage >= 2 ? device.shardedParameters : device.gradientParameters) *
-                   gradientBytesPerParameter()};
-  use.gradients += std::int64_t{model.runtime().gradientCopies} * Bytes{device.parameters * gradientBytesPerParameter()};
+  use.weights = {(device.parameters + device.apartParameters) * weight};
+  if (training.zeroStage >= 2) use.gradients = {(device.shardedParameters + device.wholeParameters) * gradient};
+  else use.gradients = {(device.parameters + device.apartParameters + device.paddedParameters) * gradient};
+  use.gradients += std::int64_t{model.runtime().gradientCopies} * Bytes{device.parameters * gradient};
   use.optimizer = {(training.zeroStage >= 1 ? device.shardedParameters : device.parameters) *
                    optimizerBytesPerParameter(training.precision)};
   use.activations = std::int64_t{device.inFlight} * device.saved;
   use.transient = device.transient + kBoundaryBuffers * device.boundary;
-  const double slack = model.runtime().allocatorSlack * static_cast<double>((use.activations + use.transient).value);
+  if (training.zeroStage >= 2) use.transient += Bytes{device.unitParameters * gradient};
+  const bool isOurs = isOurWorker(model, device.kind);
+  const double slack = (isOurs ? kOwnSlack : model.runtime().allocatorSlack) * static_cast<double>((use.activations + use.transient).value);
   use.reserved = model.reservedOf(device.kind) + Bytes{static_cast<std::int64_t>(slack)};
   use.capacity = model.capacityOf(device.kind);
   return use;

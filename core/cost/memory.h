@@ -18,7 +18,10 @@ struct DeviceMemory {
   int kind = 0;                         // as of CostModel
   std::int64_t parameters = 0;          // stored
   std::int64_t shardedParameters = 0;   // its part of them where ZeRO shards: the sum over units of parameters / holders
-  std::int64_t gradientParameters = 0;  // of the gradient buffer: as stored, or more where device-wise sync pads
+  std::int64_t apartParameters = 0;     // held twice: their parts lie apart in the flat buffers, and ops need them in one piece
+  std::int64_t paddedParameters = 0;    // of the buffer that device-wise sync sums, beside the gradients; 0 otherwise
+  std::int64_t wholeParameters = 0;     // of which ZeRO-2 does not share the gradients
+  std::int64_t unitParameters = 0;      // of the largest unit: what ZeRO-2 exchanges at once
   Bytes saved;                          // activations of one micro-batch after recomputation
   int inFlight = 1;                     // micro-batches whose activations are held at once
   Bytes transient;                      // largest workspace of a unit

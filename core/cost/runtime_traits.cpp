@@ -37,6 +37,7 @@ const RuntimeTraits& deepSpeedRuntime() {
                                        .perTransfer = {},
                                        .allocatorSlack = 0.04,
                                        .gradientCopies = 1,
+                                       .holdsFlatBuffers = false,
                                        .device = deepSpeedDevice};
   return traits;
 }
@@ -51,6 +52,7 @@ const RuntimeTraits& megatronRuntime() {
                                        .perTransfer = fromMilliseconds(0.5),
                                        .allocatorSlack = 0.03,
                                        .gradientCopies = 0,
+                                       .holdsFlatBuffers = false,
                                        .device = megatronDevice};
   return traits;
 }

@@ -27,13 +27,14 @@ struct DeviceTraits {
 struct RuntimeTraits {
   std::string_view name = "evenkeel";
   Transfers transfers = Transfers::Overlapped;
-  bool syncsBesideBackward = true;  // block-wise without ZeRO: the sum of some units' gradients, while others' are not final yet
+  bool syncsBesideBackward = true;  // block- and tensor-wise without ZeRO: the sum of some units' gradients, while others' are not final yet
   Bytes sendBuffer{};               // a message up to this size leaves from a buffer: its sender goes on at once
   bool scattersBoundary = false;    // each rank of a tp group sends its part of the residual tensor; the receivers gather
   Seconds perMicroBatch;            // of a stage with neighbours, forward and backward together; not in any profile
   Seconds perTransfer;              // set-up of a send
   double allocatorSlack = 0;        // of activations and workspace: cached blocks that fit nothing
   int gradientCopies = 0;           // flattened copies of the gradients beside them
+  bool holdsFlatBuffers = true;     // weights lie in the order of their holders: what others cut elsewhere is held in one piece too
   DeviceTraits (*device)(const DeviceType&) = [](const DeviceType&) { return DeviceTraits{}; };
 };
 

@@ -64,6 +64,20 @@ class Sync {
     return slowest;
   }
 
+  /// Of a reduce-scatter and a gather the first half.
+  StageEnds exchanges() const {
+    const double whole = static_cast<double>(gradientBytesPerParameter() + bytesOf(model_.training().precision));
+    StageEnds times;
+    for (const Pipeline& pipeline : pipelines_) times.emplace_back(pipeline.stages.size());
+    for (const SyncBlock& block : blocks_) {
+      const int slices = rings_.slices(block);
+      const Seconds ring = rings_.slice(block, slices).time;
+      for (const StageRef& ref : block.holders)
+        times[ref.pipeline][ref.stage] += (slices / stageOf(pipelines_, ref).tp * static_cast<double>(gradientBytesPerParameter()) / whole) * ring;
+    }
+    return times;
+  }
+
   std::vector<std::vector<std::pair<Seconds, Seconds>>> spans() const {
     std::vector<std::vector<std::pair<Seconds, Seconds>>> spans;
     for (const Pipeline& pipeline : pipelines_) spans.emplace_back(pipeline.stages.size());
@@ -114,7 +128,7 @@ class Sync {
 
   [[nodiscard]] bool mayOverlap() const {
     const Training& training = model_.training();
-    return model_.runtime().syncsBesideBackward && training.gradientSync == GradientSync::Block && training.zeroStage == 0;
+    return model_.runtime().syncsBesideBackward && training.gradientSync != GradientSync::Device && training.zeroStage == 0;
   }
 
   Seconds slowestPipeline() const {
@@ -172,14 +186,19 @@ std::vector<std::vector<std::pair<Seconds, Seconds>>> syncSpans(const CostModel&
   return Sync(model, pipelines, &ends).spans();
 }
 
+StageEnds exchangeTimes(const CostModel& model, std::span<const Pipeline> pipelines) {
+  return model.training().zeroStage >= 2 ? Sync(model, pipelines, nullptr).exchanges() : StageEnds{};
+}
+
 std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model, std::span<const Pipeline> pipelines) {
   assert(model.training().gradientSync == GradientSync::Device);
   std::vector<std::vector<std::int64_t>> padded(pipelines.size());
   for (std::size_t p = 0; p < pipelines.size(); ++p) padded[p].resize(pipelines[p].stages.size());
   for (const SyncBlock& block : syncBlocks(model, pipelines)) {
-    int least = kMaxDevices;
-    for (const StageRef& ref : block.holders) least = std::min(least, pipelines[ref.pipeline].stages[ref.stage].tp);
-    for (const StageRef& ref : block.holders) padded[ref.pipeline][ref.stage] = (block.parameters + least - 1) / least;
+    std::size_t devices = 0;
+    for (const StageRef& ref : block.holders) devices += stageOf(pipelines, ref).devices.size();
+    if (devices == 1) continue;  // nothing is summed
+    for (const StageRef& ref : block.holders) padded[ref.pipeline][ref.stage] = block.parameters;
   }
   return padded;
 }

@@ -27,8 +27,8 @@ struct SyncTime {
 /// leave it, and a switch with a limit in total by all hops of all rings that cross it at once. Where every device has its own
 /// NIC and all nodes hold as many members, the faster of that and of the hierarchical way counts, as NCCL does it: inside the
 /// nodes, then parts between them through all NICs at once. A ring begins when the gradients of all its holders are final: behind
-/// the last backward of their stages, whatever other stages still do. Block-wise without ZeRO our runtime begins beside that
-/// backward, when it has left the ring's units behind. A device takes its rings in the order in which they are ready; that
+/// the last backward of their stages, whatever other stages still do. Block- and tensor-wise without ZeRO our runtime begins beside
+/// that backward, when it has left the ring's units behind. A device takes its rings in the order in which they are ready; that
 /// another device may come to one of them later is left out. The shape must be valid. O(pipelines x cuts).
 [[nodiscard]] SyncTime syncTime(const CostModel& model, std::span<const Pipeline> pipelines, const StageEnds& ends);
 /// When all stages end at once and nothing overlaps.
@@ -59,7 +59,13 @@ struct SyncQueue {
                                                                               std::span<const Pipeline> pipelines,
                                                                               const StageEnds& ends);
 
-/// Parameters in the gradient buffer of each [pipeline][stage] under device-wise sync: the union of its connected set.
+/// With ZeRO-2: how long a device of each [pipeline][stage] sends the gradients of one micro-batch to their owners, unit by unit inside of
+/// its backward. Empty otherwise. That of the last micro-batch stands in syncTime(). Pipelines that are cut differently, or have unlike
+/// numbers of micro-batches, wait for each other there; that is left out.
+[[nodiscard]] StageEnds exchangeTimes(const CostModel& model, std::span<const Pipeline> pipelines);
+
+/// Parameters in the buffer that a device of each [pipeline][stage] sums under device-wise sync: the union of its connected set. The
+/// ranks of a tp group are connected by what none of them divides, so it holds all of their shards. 0 where a device is alone.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> paddedParameters(const CostModel& model,
                                                                       std::span<const Pipeline> pipelines);
 

@@ -42,7 +42,7 @@ const RuntimeFeatures& ownRuntime() {
   static const RuntimeFeatures features{.maxTp = kMaxDevices,
                                         .maxDp = kMaxDevices,
                                         .recompute = true,
-                                        .zeroStages = {0, 1},
+                                        .zeroStages = {0, 1, 2},
                                         .gradientSyncs = {GradientSync::Block, GradientSync::Tensor, GradientSync::Device},
                                         .attentionKernels = {AttentionKernel::Unfused},
                                         .precisions = {Precision::Fp32, Precision::Bf16, Precision::Fp16},

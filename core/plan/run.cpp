@@ -114,6 +114,7 @@ Run readRun(JsonReader& reader) {
   run.evaluation.every = reader.integer("evaluate_every", {0, kSteps.most}, 0);
   run.evaluation.batches = reader.integer("evaluate_batches", {1, 1'000'000}, run.evaluation.batches);
   if (run.evaluation.every > 0 && run.validation.empty()) reader.fail("evaluate_every", "has no data to evaluate on", "name some in data.validation");
+  if (reader.has("trace_steps")) run.traceSteps = reader.integers("trace_steps", kSteps);
   if (reader.has("rehearsal")) run.rehearsal = Run::Rehearsal{reader.object("rehearsal").number("time_scale", {1e-6, 1e6}, 1.0)};
   if (reader.has("checkpoint")) {
     JsonReader checkpoint = reader.object("checkpoint");
@@ -154,6 +155,7 @@ Json toJson(const Run& run) {
     json["evaluate_every"] = run.evaluation.every;
     json["evaluate_batches"] = run.evaluation.batches;
   }
+  if (!run.traceSteps.empty()) json["trace_steps"] = run.traceSteps;
   if (run.rehearsal) json["rehearsal"]["time_scale"] = run.rehearsal->timeScale;
   json["data"]["train"] = run.train;
   if (!run.validation.empty()) json["data"]["validation"] = run.validation;

@@ -55,6 +55,7 @@ struct Run {
     double timeScale = 1;  // of the plan's predicted times, which are slept instead of computing
     bool operator==(const Rehearsal&) const = default;
   };
+  std::vector<std::int64_t> traceSteps;  // steps (from 1) of which every rank reports what it did when
   std::optional<Rehearsal> rehearsal;  // on virtual devices: all messages, no arithmetic
   Json extra;
   bool operator==(const Run&) const = default;

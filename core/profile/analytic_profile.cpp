@@ -29,6 +29,35 @@ void useTable(const Model& model, const DeviceType& device, Op op, std::int64_t 
   cost.source = ValueSource::Imported;
 }
 
+/// Where the ops of our worker (runtime/nn/units.cpp) keep something else than the usual count. Checked by bench_runtime_memory.
+void countAsOurWorker(const Model& model, const Training& training, Op op, int tp, std::int64_t samples, bool dropout, const OpWork& work, OpCost& cost) {
+  if (!dropout) cost.saved -= work.dropoutSaved;
+  const std::int64_t bytes = bytesOf(training.precision), tokens = training.sequenceLength * samples;
+  const Bytes value{bytes * tokens * (model.kvHeads * model.headDim / std::min(tp, model.kvHeads))};
+  const Bytes query{bytes * tokens * (model.heads * model.headDim / tp)};
+  const Bytes expansion = std::max(Bytes{}, query - value);  // of keys and values, each repeated for the query heads that share it
+  switch (op) {
+    case Op::Norm1:
+    case Op::Norm2:
+    case Op::FinalNorm:
+      if (model.norm == Norm::RmsNorm) cost.saved += work.saved;  // the input, and what is scaled before the weight comes in
+      break;
+    case Op::Score: cost.saved += expansion; break;
+    case Op::AttentionDropout:
+      if (!dropout) cost.input = value;  // it does nothing: a run that begins with it begins with the context's value
+      break;
+    case Op::Context:
+      cost.saved += expansion;
+      cost.input += expansion;  // its input less what it keeps are the probabilities, as before
+      break;
+    case Op::Loss:
+      // The logits are fp32 already, and gone when their gradient comes.
+      if (training.precision == Precision::Fp32) cost.transient -= Bytes{bytes * tokens * (model.paddedVocab() / tp)};
+      break;
+    default: break;
+  }
+}
+
 }  // namespace
 
 AnalyticProfile::AnalyticProfile(Model model, Training training, AnalyticOptions options)
@@ -60,6 +89,7 @@ OpCost AnalyticProfile::cost(const DeviceType& device, Op op, int tp, std::int64
   cost.boundary = {training_.sequenceLength * samples * model_.hidden * bytesOf(training_.precision) /
                    (training_.sequenceParallel ? tp : 1)};
   cost.transient = work.transient;
+  if (device.runsHere) countAsOurWorker(model_, training_, op, tp, samples, options_.dropout, work, cost);
   return cost;
 }
 

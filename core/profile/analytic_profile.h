@@ -12,7 +12,9 @@ namespace evenkeel {
 
 /// How the analytic profile is told from what a plan says alone.
 struct AnalyticOptions {
-  bool dropout = false;                      // dropout layers run; our runtime trains without
+  /// Dropout layers run, and keep what their backward needs. Without, types that run here keep nothing (Run::dropout is 0 unless said);
+  /// how a type is trained that does not, nobody knows: its memory holds masks all the same.
+  bool dropout = false;
   const DeviceClass* deviceClass = nullptr;  // for every device; nullptr: that of its type
 };
 

@@ -63,7 +63,7 @@ OpWork residualSum(const Shapes& s, bool keepsMask) {
   work.forwardTraffic = 3 * s.ownResidual();
   work.input = s.ownResidual();
   work.transient = 2 * s.ownResidual();
-  if (keepsMask) work.saved = of(s.ownTokens * s.hidden, kMaskBytes);
+  if (keepsMask) work.saved = work.dropoutSaved = of(s.ownTokens * s.hidden, kMaskBytes);
   return work;
 }
 
@@ -107,7 +107,7 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
     case Op::Embedding:
       work.parameters = s.vocab * s.hidden + (model.position == Position::Learned ? model.context * s.hidden : 0);
       work.forwardTraffic = 4 * s.residual();
-      if (keepsMask) work.saved = of(s.ownTokens * s.hidden, kMaskBytes);
+      if (keepsMask) work.saved = work.dropoutSaved = of(s.ownTokens * s.hidden, kMaskBytes);
       work.input = of(s.tokens, 8);                                         // token numbers
       work.transient = 2 * s.residual() + of(s.vocab * s.hidden, s.bytes);  // the table's gradient before it is added
       work.forwardReduced = reduced;
@@ -137,13 +137,14 @@ OpWork opWork(const Model& model, const Training& training, Op op, int tp, std::
       if (fused) break;
       work.forwardTraffic = of(s.scores, 2 * s.bytes + kMaskBytes);
       work.input = of(s.scores, s.bytes);
-      if (keepsMask) work.saved = of(s.scores, kMaskBytes);
+      if (keepsMask) work.saved = work.dropoutSaved = of(s.scores, kMaskBytes);
       break;
     case Op::Context:
       work = attentionProduct(model, s, fused);
       work.input = of(s.tokens * s.keys + (fused ? 0 : s.scores), s.bytes);
       // Without dropout the probabilities are those that the softmax keeps; with a fused kernel one fp32 a row remains of them.
-      work.saved = of(s.tokens * s.keys + (!fused && keepsMask ? s.scores : 0), s.bytes);
+      work.dropoutSaved = of(!fused && keepsMask ? s.scores : 0, s.bytes);
+      work.saved = of(s.tokens * s.keys, s.bytes) + work.dropoutSaved;
       if (fused) work.saved += of(s.scores / training.sequenceLength, kFloatBytes);
       break;
     case Op::Projection:

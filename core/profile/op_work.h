@@ -15,6 +15,7 @@ struct OpWork {
   Bytes forwardTraffic;                   // read and written by a forward that passes over its tensors once: DeviceClass::passes
   std::int64_t parameters = 0;            // stored on this device
   Bytes saved, input, transient;          // as in OpCost
+  Bytes dropoutSaved;                     // the part of `saved` that is there only where dropout runs: masks, dropped copies
   Bytes forwardReduced, backwardReduced;  // all-reduced over the tp group behind the pass; 0 at tp 1
   bool runs = true;                       // false: nothing is executed without dropout
 };

@@ -55,8 +55,8 @@ ProfilePoint scaledPoint(ProfilePoint point, const OpCost& there, const OpCost& 
 
 }  // namespace
 
-TableProfile::TableProfile(ProfileTable table, Model model, Training training, std::string description)
-    : table_(std::move(table)), analytic_(std::move(model), std::move(training)), description_(std::move(description)) {}
+TableProfile::TableProfile(ProfileTable table, Model model, Training training, std::string description, AnalyticOptions options)
+    : table_(std::move(table)), analytic_(std::move(model), std::move(training), options), description_(std::move(description)) {}
 
 const DeviceProfile* TableProfile::find(const DeviceType& device) const {
   const std::string_view name = device.name;
@@ -96,8 +96,8 @@ Bytes TableProfile::reserved(const DeviceType& device) const {
 }
 
 Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Cluster& cluster, const Model& model,
-                                                     const Training& training) {
-  if (argument.empty()) return std::unique_ptr<Profile>(std::make_unique<AnalyticProfile>(model, training));
+                                                     const Training& training, AnalyticOptions options) {
+  if (argument.empty()) return std::unique_ptr<Profile>(std::make_unique<AnalyticProfile>(model, training, options));
   if (model.opaque)
     return invalidInput(argument, "measures the ops of a transformer",
                         model.name + " brings its own times: plan without --profile");
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument
     return invalidInput(argument, fmt::format("has nothing of {}", missing),
                         "plan without --profile, or with one of these devices");
   return std::unique_ptr<Profile>(std::make_unique<TableProfile>(
-      *std::move(table), model, training, unknown == 0 ? what : fmt::format("{}; {} from the device table", what, missing)));
+      *std::move(table), model, training, unknown == 0 ? what : fmt::format("{}; {} from the device table", what, missing), options));
 }
 
 }  // namespace evenkeel

@@ -15,7 +15,7 @@ namespace evenkeel {
 /// Values between points are marked Interpolated, those of the analytic profile Analytic. Sizes that the table lacks are counted.
 class TableProfile final : public Profile {
  public:
-  TableProfile(ProfileTable table, Model model, Training training, std::string description);
+  TableProfile(ProfileTable table, Model model, Training training, std::string description, AnalyticOptions options = {});
 
   [[nodiscard]] OpCost cost(const DeviceType& device, Op op, int tp, std::int64_t samples) const override;
   [[nodiscard]] Bytes reserved(const DeviceType& device) const override;
@@ -34,6 +34,7 @@ class TableProfile final : public Profile {
 /// A profile of another sequence length or precision than the training's is refused, and one that has none of the cluster's
 /// device types; types that it lacks among others are named in its description.
 [[nodiscard]] Result<std::unique_ptr<Profile>> profileFromArgument(const std::string& argument, const Cluster& cluster,
-                                                                   const Model& model, const Training& training);
+                                                                   const Model& model, const Training& training,
+                                                                   AnalyticOptions options = {});
 
 }  // namespace evenkeel

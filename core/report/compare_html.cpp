@@ -162,6 +162,19 @@ std::string deviations(const CompareReport& report) {
 
 }  // namespace
 
+std::string stepHtml(const std::string& run, std::int64_t step, const Timeline& predicted, const Timeline& measured, const std::string& profile) {
+  const auto endOf = [](const Timeline& timeline) {
+    Seconds end;
+    for (const LaneTimes& lane : laneTimes(timeline)) end = std::max(end, lane.end);
+    return end;
+  };
+  const Seconds ofPredicted = endOf(predicted), ofMeasured = endOf(measured);
+  const std::string title = fmt::format("Step {} of {}", step, run);
+  return htmlPage(title, fmt::format("<h1>{}</h1>\n<p class=\"lead\">predicted {}, measured {} ({:+.1f} %)</p>\n<p class=\"dim\">predicted from: {}</p>\n<div class=\"card\">{}{}</div>\n",
+                                     escaped(title), timeText(ofPredicted), timeText(ofMeasured), 100 * (ofMeasured / ofPredicted - 1), escaped(profile), legend(timelineLegend()),
+                                     stepPicture(predicted, measured, std::max(ofPredicted, ofMeasured)).inlined("Predicted and measured timelines, stage by stage")));
+}
+
 std::string htmlPage(const std::string& title, const std::string& body) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, "

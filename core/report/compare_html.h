@@ -20,6 +20,9 @@ struct CompareReport {
 /// cards, timelines on one axis, memory bars with limits, reasons where there is no plan, deviations, the command.
 [[nodiscard]] std::string compareHtml(const CompareReport& report);
 
+/// A page of one step of a run: its times as they were predicted, and below each stage as its ranks measured them.
+[[nodiscard]] std::string stepHtml(const std::string& run, std::int64_t step, const Timeline& predicted, const Timeline& measured, const std::string& profile);
+
 /// The frame of such a page around `body`.
 [[nodiscard]] std::string htmlPage(const std::string& title, const std::string& body);
 

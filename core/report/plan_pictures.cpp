@@ -157,6 +157,51 @@ Svg timelinePicture(const Evaluation& evaluation, Seconds end) {
   return svg;
 }
 
+Svg stepPicture(const Timeline& predicted, const Timeline& measured, Seconds end) {
+  struct Row {
+    const Timeline* timeline;
+    int lane;
+  };
+  std::vector<Row> rows;
+  std::size_t leftOut = 0;
+  for (std::size_t p = 0; p < predicted.lanes.size(); ++p) {
+    const Lane& stage = predicted.lanes[p];
+    std::vector<Row> ofStage = {{&predicted, static_cast<int>(p)}};
+    for (std::size_t m = 0; m < measured.lanes.size(); ++m) {
+      if (measured.lanes[m].pipeline == stage.pipeline && measured.lanes[m].stage == stage.stage) ofStage.push_back({&measured, static_cast<int>(m)});
+    }
+    if (!rows.empty() && rows.size() + ofStage.size() > 2 * kMostLanes) ++leftOut;
+    else rows.insert(rows.end(), ofStage.begin(), ofStage.end());
+  }
+  const auto isFirst = [](const Row& row) { return row.lane == 0 || row.timeline->lanes[static_cast<std::size_t>(row.lane)].stage == 0; };
+  double height = 2 + (kLane + kLaneGap) * static_cast<double>(rows.size());
+  for (const Row& row : rows) height += row.timeline == &predicted ? kGroupGap / 2 * (isFirst(row) ? 2 : 1) : 0;
+  Svg svg(kLabels + kPlot + 10, height + (leftOut == 0 ? 0 : 18));
+  const double perSecond = kPlot / std::max(1e-12, end.value);
+  const std::vector<LaneTimes> ofPredicted = laneTimes(predicted), ofMeasured = laneTimes(measured);
+  double y = 2;
+  for (const Row& row : rows) {
+    const Lane& lane = row.timeline->lanes[static_cast<std::size_t>(row.lane)];
+    const bool isPredicted = row.timeline == &predicted;
+    if (isPredicted) y += kGroupGap / 2 * (isFirst(row) ? 2 : 1);
+    if (isPredicted) svg.text(0, y + kLane - 2, fmt::format("pipeline {}, stage {}", lane.pipeline, lane.stage));
+    else svg.text(kLabels - 8, y + kLane - 2, lane.name, "dim", Anchor::End);
+    const LaneTimes& times = (isPredicted ? ofPredicted : ofMeasured)[static_cast<std::size_t>(row.lane)];
+    svg.rect(kLabels, y, times.end.value * perSecond, kLane, "wait",
+             fmt::format("{}, {}: forward {}, backward {}, waiting {}, sync {}, optimizer {}", lane.name, isPredicted ? "predicted" : "measured", timeText(times.forward),
+                         timeText(times.backward), timeText(times.wait), timeText(times.sync), timeText(times.optimizer)));
+    std::vector<Span> spans;
+    std::ranges::copy_if(row.timeline->spans, std::back_inserter(spans), [&](const Span& span) { return span.lane == row.lane; });
+    for (auto& [kind, bars] : barsOf(spans, perSecond)) {
+      for (auto& [x, width] : bars) x += kLabels;
+      svg.bars(y, kLane, bars, kind);
+    }
+    y += kLane + kLaneGap;
+  }
+  if (leftOut > 0) svg.text(kLabels, y + 10, fmt::format("and {} more stage{}, not drawn", leftOut, leftOut == 1 ? "" : "s"), "dim");
+  return svg;
+}
+
 std::vector<std::pair<std::string_view, std::string_view>> timelineLegend() {
   return {{"forward", "forward"},
           {"backward", "backward"},

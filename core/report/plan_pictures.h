@@ -10,6 +10,10 @@ namespace evenkeel::report {
 /// have its timeline. A plan of many unlike pipelines is cut, and says so.
 [[nodiscard]] Svg timelinePicture(const Evaluation& evaluation, Seconds end);
 
+/// One step as it was predicted (one row a stage) and, below each stage, as its ranks measured it, on one axis from 0 to `end`. A plan of
+/// many stages is cut, and says so.
+[[nodiscard]] Svg stepPicture(const Timeline& predicted, const Timeline& measured, Seconds end);
+
 /// Memory of each stage's fullest device by what it holds, as a stack beside the limit of that device; `most` is the top of the
 /// axis, so that pictures of several plans compare.
 [[nodiscard]] Svg memoryPicture(const Plan& plan, Bytes most);

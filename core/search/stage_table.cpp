@@ -126,7 +126,6 @@ MemoryUse StageTable::memory(std::span<const LevelRange> parts, int inFlight, in
   } else {
     device.boundary = costs_[static_cast<std::size_t>(Op::Norm1)].boundary;
   }
-  device.gradientParameters = device.parameters;
   device.inFlight = inFlight;
   return memoryUse(model_, device);
 }

@@ -27,19 +27,71 @@ Json metadata(std::string_view what, int pid, int tid, const std::string& text) 
   return event;
 }
 
-Json spanEvent(const Timeline& timeline, const Span& span) {
-  const Lane& lane = timeline.lanes[static_cast<std::size_t>(span.lane)];
-  Json event;
-  event["ph"] = "X";
-  event["name"] = span.microBatch < 0 ? std::string(name(span.kind)) : fmt::format("{} {}", name(span.kind), span.microBatch);
-  event["cat"] = name(span.kind);
-  event["pid"] = lane.pipeline;
-  event["tid"] = rowOf(timeline, span);
-  event["ts"] = microseconds(span.start);
-  event["dur"] = microseconds(span.end - span.start);
-  if (span.microBatch >= 0) event["args"]["micro_batch"] = span.microBatch;
-  if (span.waitsForLane >= 0) event["args"]["waits_for"] = timeline.lanes[static_cast<std::size_t>(span.waitsForLane)].name;
-  return event;
+/// Appends the events of one timeline: pipeline p becomes process first + step x p, its name with `what` behind it.
+class Events {
+ public:
+  Events(const Timeline& timeline, int first, int step, std::string what, Json& events)
+      : timeline_(timeline), first_(first), step_(step), what_(std::move(what)), events_(events) {}
+
+  void append(std::size_t mostSpans) {
+    std::vector<Span> spans = timeline_.spans;
+    std::ranges::stable_sort(spans, {}, &Span::start);
+    const std::size_t shown = std::min(spans.size(), mostSpans);
+    std::vector<bool> sends(timeline_.lanes.size(), false);
+    for (std::size_t i = 0; i < shown; ++i) {
+      assert(spans[i].lane >= 0 && spans[i].lane < static_cast<int>(timeline_.lanes.size()));
+      if (spans[i].kind == Span::Kind::Send) sends[static_cast<std::size_t>(spans[i].lane)] = true;
+    }
+    int lastPipeline = -1;
+    for (std::size_t l = 0; l < timeline_.lanes.size(); ++l) {
+      const Lane& lane = timeline_.lanes[l];
+      const int row = static_cast<int>(l), process = processOf(lane);
+      if (lane.pipeline != lastPipeline) events_.push_back(metadata("process_name", process, 0, fmt::format("pipeline {}{}", lane.pipeline, what_)));
+      lastPipeline = lane.pipeline;
+      events_.push_back(metadata("thread_name", process, row, lane.name));
+      if (sends[l]) events_.push_back(metadata("thread_name", process, row + static_cast<int>(timeline_.lanes.size()), lane.name + ", sends"));
+    }
+    for (std::size_t i = 0; i < shown; ++i) events_.push_back(spanEvent(spans[i]));
+    if (shown == spans.size()) return;
+    Json event;
+    event["ph"] = "i";
+    event["s"] = "g";
+    event["name"] = fmt::format("{} later spans are left out", spans.size() - shown);
+    event["pid"] = first_;
+    event["tid"] = 0;
+    event["ts"] = microseconds(spans[shown].start);
+    events_.push_back(std::move(event));
+  }
+
+ private:
+  [[nodiscard]] int processOf(const Lane& lane) const { return first_ + step_ * lane.pipeline; }
+
+  [[nodiscard]] Json spanEvent(const Span& span) const {
+    const Lane& lane = timeline_.lanes[static_cast<std::size_t>(span.lane)];
+    Json event;
+    event["ph"] = "X";
+    event["name"] = span.microBatch < 0 ? std::string(name(span.kind)) : fmt::format("{} {}", name(span.kind), span.microBatch);
+    event["cat"] = name(span.kind);
+    event["pid"] = processOf(lane);
+    event["tid"] = rowOf(timeline_, span);
+    event["ts"] = microseconds(span.start);
+    event["dur"] = microseconds(span.end - span.start);
+    if (span.microBatch >= 0) event["args"]["micro_batch"] = span.microBatch;
+    if (span.waitsForLane >= 0) event["args"]["waits_for"] = timeline_.lanes[static_cast<std::size_t>(span.waitsForLane)].name;
+    return event;
+  }
+
+  const Timeline& timeline_;
+  int first_, step_;
+  std::string what_;
+  Json& events_;
+};
+
+Json traceOf(Json events) {
+  Json trace;
+  trace["displayTimeUnit"] = "ms";
+  trace["traceEvents"] = std::move(events);
+  return trace;
 }
 
 }  // namespace
@@ -47,44 +99,34 @@ Json spanEvent(const Timeline& timeline, const Span& span) {
 std::string_view name(Span::Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
 Json chromeTrace(const Timeline& timeline, std::size_t mostSpans) {
-  std::vector<Span> spans = timeline.spans;
-  std::ranges::stable_sort(spans, {}, &Span::start);
-  const std::size_t shown = std::min(spans.size(), mostSpans);
-  std::vector<bool> sends(timeline.lanes.size(), false);
-  for (std::size_t i = 0; i < shown; ++i) {
-    assert(spans[i].lane >= 0 && spans[i].lane < static_cast<int>(timeline.lanes.size()));
-    if (spans[i].kind == Span::Kind::Send) sends[static_cast<std::size_t>(spans[i].lane)] = true;
-  }
-
   Json events = Json::array();
-  int lastPipeline = -1;
-  for (std::size_t l = 0; l < timeline.lanes.size(); ++l) {
-    const Lane& lane = timeline.lanes[l];
-    const int row = static_cast<int>(l);
-    if (lane.pipeline != lastPipeline)
-      events.push_back(metadata("process_name", lane.pipeline, 0, fmt::format("pipeline {}", lane.pipeline)));
-    lastPipeline = lane.pipeline;
-    events.push_back(metadata("thread_name", lane.pipeline, row, lane.name));
-    if (sends[l]) {
-      events.push_back(
-          metadata("thread_name", lane.pipeline, row + static_cast<int>(timeline.lanes.size()), lane.name + ", sends"));
+  Events(timeline, 0, 1, "", events).append(mostSpans);
+  return traceOf(std::move(events));
+}
+
+Json chromeTrace(const Timeline& predicted, const Timeline& measured, std::size_t mostSpans) {
+  Json events = Json::array();
+  Events(predicted, 0, 2, ", predicted", events).append(mostSpans);
+  Events(measured, 1, 2, ", measured", events).append(mostSpans);
+  return traceOf(std::move(events));
+}
+
+std::vector<LaneTimes> laneTimes(const Timeline& timeline) {
+  std::vector<LaneTimes> times(timeline.lanes.size());
+  for (const Span& span : timeline.spans) {
+    LaneTimes& lane = times[static_cast<std::size_t>(span.lane)];
+    const Seconds time = span.end - span.start;
+    switch (span.kind) {
+      case Span::Kind::Forward: lane.forward += time; break;
+      case Span::Kind::Backward: lane.backward += time; break;
+      case Span::Kind::Wait: lane.wait += time; break;
+      case Span::Kind::Sync: lane.sync += time; break;
+      case Span::Kind::Optimizer: lane.optimizer += time; break;
+      case Span::Kind::Send: break;
     }
+    lane.end = std::max(lane.end, span.end);
   }
-  for (std::size_t i = 0; i < shown; ++i) events.push_back(spanEvent(timeline, spans[i]));
-  if (shown < spans.size()) {
-    Json event;
-    event["ph"] = "i";
-    event["s"] = "g";
-    event["name"] = fmt::format("{} later spans are left out", spans.size() - shown);
-    event["pid"] = 0;
-    event["tid"] = 0;
-    event["ts"] = microseconds(spans[shown].start);
-    events.push_back(std::move(event));
-  }
-  Json trace;
-  trace["displayTimeUnit"] = "ms";
-  trace["traceEvents"] = std::move(events);
-  return trace;
+  return times;
 }
 
 }  // namespace evenkeel

@@ -39,5 +39,13 @@ struct Timeline {
 /// Chrome/Perfetto trace events: pid = pipeline, tid = lane, times in us, one metadata event names each row. At most
 /// `mostSpans` spans (the earliest), with an instant event that says so when some are left out.
 [[nodiscard]] Json chromeTrace(const Timeline& timeline, std::size_t mostSpans = 200'000);
+/// Both in one, of every pipeline the predicted rows above the measured ones. At most `mostSpans` spans of each.
+[[nodiscard]] Json chromeTrace(const Timeline& predicted, const Timeline& measured, std::size_t mostSpans = 100'000);
+
+/// What a lane spent on each kind of span, and when the last one ended.
+struct LaneTimes {
+  Seconds forward, backward, wait, sync, optimizer, end;
+};
+[[nodiscard]] std::vector<LaneTimes> laneTimes(const Timeline& timeline);
 
 }  // namespace evenkeel

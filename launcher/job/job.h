@@ -149,6 +149,10 @@ class Launcher {
   /// The last checkpoint that a run has written, on the machine of its rank 0; empty if there is none.
   [[nodiscard]] Result<std::string> lastCheckpointOf(const std::string& run);
 
+  /// The records of one event that the ranks of a run have written until now, in the order of their times; asks the nodes if the job has
+  /// not ended.
+  [[nodiscard]] Result<std::vector<Json>> recordsOf(const std::string& run, const std::string& event);
+
   /// What a run was started with, but for the folder of the programs.
   [[nodiscard]] Result<LaunchRequest> requestOf(const std::string& run);
 

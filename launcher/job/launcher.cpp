@@ -101,6 +101,16 @@ Result<std::string> Launcher::lastCheckpointOf(const std::string& run) {
   return last;
 }
 
+Result<std::vector<Json>> Launcher::recordsOf(const std::string& run, const std::string& event) {
+  if (auto asked = statusOf(run); !asked) return std::move(asked).error();
+  std::vector<Json> records;
+  const auto replayed = history_->replay(run, [&](int, const Json& record) {
+    if (eventOf(record) == event) records.push_back(record);
+  });
+  if (!replayed) return replayed.error();
+  return records;
+}
+
 Result<std::vector<PreflightRow>> Launcher::preflight(const LaunchRequest& request, JobObserver& observer, std::stop_token stop) {
   Preparation preparation(request, cacheDirectory_, connect_, observer, stop);
   preparation.examine();

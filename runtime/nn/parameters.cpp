@@ -52,12 +52,12 @@ at::ScalarType scalarTypeOf(Precision precision) {
 }
 
 Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision)
-    : Parameters(map, rank, shard, seed, precision, {{0, std::numeric_limits<std::int64_t>::max()}}) {
+    : Parameters(map, rank, shard, seed, precision, Ownership{.updated = {{0, std::numeric_limits<std::int64_t>::max()}}, .sharedUnits = {}}) {
   for (Part& part : parts_) part.counts = slices_[part.slice].isFirstHolder;
 }
 
 Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision,
-                       const std::vector<FlatRange>& updated)
+                       const Ownership& ownership)
     : isFirstShard_(shard == 0) {
   std::int64_t total = 0;
   std::map<std::size_t, std::vector<std::size_t>> slicesOf;  // by tensor
@@ -75,7 +75,7 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
   }
   ownGradients_.resize(slices_.size());
   std::int64_t moments = 0;
-  for (const FlatRange& range : updated) {
+  for (const FlatRange& range : ownership.updated) {
     for (std::size_t s = 0; s < slices_.size(); ++s) {
       const std::int64_t first = std::max(range.first, slices_[s].offset),
                          last = std::min(range.last, slices_[s].offset + slices_[s].elements);
@@ -85,7 +85,7 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
     }
   }
   values_ = at::zeros({total}, scalarTypeOf(precision));
-  gradients_ = at::zeros({total}, at::kFloat);
+  layOutGradients(ownership);
   for (at::Tensor* buffer : {&firstMoments_, &secondMoments_}) *buffer = at::zeros({moments}, at::kFloat);
   if (precision == Precision::Fp32) {
     for (const TensorSlice& slice : slices_) initialise(map.tensors[slice.tensor], slice.range, seed, part(values_, slice));
@@ -108,12 +108,83 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
   finishUpdate();
 }
 
+void Parameters::layOutGradients(const Ownership& ownership) {
+  gradientOffsets_.resize(slices_.size(), 0);
+  bucketOffsets_.resize(slices_.size(), kShared);
+  // A tensor of two units (a tied embedding) has one place for both, so before what only one unit has.
+  std::map<std::size_t, int> uses;
+  for (const auto& unit : ownership.sharedUnits) {
+    for (const std::size_t tensor : unit) ++uses[tensor];
+  }
+  std::int64_t common = 0, bucket = 0;
+  const auto place = [&](std::size_t tensor, std::int64_t& next) {
+    std::vector<std::size_t> slices;
+    for (std::size_t s = 0; s < slices_.size(); ++s) {
+      if (slices_[s].tensor == tensor) slices.push_back(s);
+    }
+    std::ranges::sort(slices, {}, [&](std::size_t s) { return slices_[s].range.first; });
+    for (const std::size_t s : slices) {
+      gradientOffsets_[s] = kShared;
+      bucketOffsets_[s] = next;
+      next += slices_[s].elements;
+    }
+  };
+  for (const auto& [tensor, count] : uses) {
+    if (count > 1) place(tensor, common);
+  }
+  for (const auto& unit : ownership.sharedUnits) {
+    const bool hasCommon = std::ranges::any_of(unit, [&](std::size_t tensor) { return uses.at(tensor) > 1; });
+    std::int64_t next = hasCommon ? common : 0;
+    for (const std::size_t tensor : unit) {
+      if (uses.at(tensor) == 1) place(tensor, next);
+    }
+    bucket = std::max(bucket, next);
+  }
+  if (bucket > 0) bucket_ = at::zeros({bucket}, at::kFloat);
+
+  std::int64_t own = 0;
+  for (std::size_t s = 0; s < slices_.size(); ++s) {
+    if (gradientOffsets_[s] == kShared) continue;
+    gradientOffsets_[s] = own;
+    own += slices_[s].elements;
+  }
+  for (Part& part : parts_) {
+    const std::int64_t whole = gradientOffsets_[part.slice];
+    if (whole == kShared) {
+      part.gradientOffset = own;
+      own += part.elements;
+    } else {
+      part.gradientOffset = whole + part.offset - slices_[part.slice].offset;
+    }
+  }
+  gradients_ = at::zeros({own}, at::kFloat);
+}
+
+at::Tensor Parameters::gradients(FlatRange range) const {
+  for (std::size_t s = 0; s < slices_.size(); ++s) {
+    const TensorSlice& slice = slices_[s];
+    if (range.first < slice.offset || range.first >= slice.offset + slice.elements) continue;
+    assert(gradientOffsets_[s] != kShared);
+    return gradients_.narrow(0, gradientOffsets_[s] + range.first - slice.offset, range.size());
+  }
+  assert(range.size() == 0);
+  return gradients_.narrow(0, 0, 0);
+}
+
+at::Tensor Parameters::bucketOf(std::size_t slice) const {
+  return gradientOffsets_[slice] == kShared ? bucket_.narrow(0, bucketOffsets_[slice], slices_[slice].elements) : at::Tensor();
+}
+
+std::int64_t Parameters::bucketBytes() const { return bucket_.defined() ? static_cast<std::int64_t>(bucket_.nbytes()) : 0; }
+
 Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices) {
   std::int64_t elements = 0, length = 0;
   bool areNeighbours = true;
-  const std::int64_t offset = slices_[slices.front()].offset;
+  const std::size_t first = slices.front();
+  const std::int64_t offset = slices_[first].offset;
+  const bool isShared = gradientOffsets_[first] == kShared;
   for (const std::size_t s : slices) {
-    assert(length == 0 || slices_[s].range.first == slices_[slices.front()].range.first + length);
+    assert(length == 0 || slices_[s].range.first == slices_[first].range.first + length);
     areNeighbours = areNeighbours && slices_[s].offset == offset + elements;
     elements += slices_[s].elements;
     length += slices_[s].range.size();
@@ -124,8 +195,8 @@ Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<
     return tensor.split == TpSplit::Columns ? matrix.t() : matrix;
   };
   Weight weight;
-  if (!areNeighbours) {
-    weight.ownValues = at::empty({elements}, values_.options());
+  if (!areNeighbours) weight.ownValues = at::empty({elements}, values_.options());
+  if (!areNeighbours && !isShared) {
     weight.ownGradients = at::zeros({elements}, at::kFloat);
     std::int64_t next = 0;
     for (const std::size_t s : slices) {
@@ -134,7 +205,9 @@ Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<
     }
   }
   weight.tensor = shaped(areNeighbours ? values_.narrow(0, offset, elements) : weight.ownValues).detach().requires_grad_();
-  weight.tensor.mutable_grad() = shaped(areNeighbours ? gradients_.narrow(0, offset, elements) : weight.ownGradients);
+  weight.tensor.mutable_grad() = shaped(isShared        ? bucket_.narrow(0, bucketOffsets_[first], elements)
+                                        : areNeighbours ? gradients_.narrow(0, gradientOffsets_[first], elements)
+                                                        : weight.ownGradients);
   weight.slices = std::move(slices);
   return weight;
 }
@@ -165,8 +238,8 @@ std::vector<StatePiece> Parameters::pieces(ModelState state) const {
 void Parameters::collectGradients(FlatRange range) {
   for (std::size_t s = 0; s < slices_.size(); ++s) {
     const TensorSlice& slice = slices_[s];
-    if (slice.offset < range.first || slice.offset >= range.last) continue;
-    const std::span<float> gradient = part(gradients_, slice);
+    if (slice.offset < range.first || slice.offset >= range.last || gradientOffsets_[s] == kShared) continue;
+    const std::span<float> gradient = part(gradients_, gradientOffsets_[s], slice.elements);
     if (!isFirstShard_ && !slice.isSplit) std::ranges::fill(gradient, 0.0F);
     else if (ownGradients_[s].defined()) std::ranges::copy(part(ownGradients_[s], 0, slice.elements), gradient.begin());
   }
@@ -181,14 +254,14 @@ void Parameters::finishUpdate() {
       weight.ownValues.narrow(0, next, slices_[s].elements).copy_(values_.narrow(0, slices_[s].offset, slices_[s].elements));
       next += slices_[s].elements;
     }
-    std::ranges::fill(part(weight.ownGradients, 0, weight.ownGradients.numel()), 0.0F);
+    if (weight.ownGradients.defined()) std::ranges::fill(part(weight.ownGradients, 0, weight.ownGradients.numel()), 0.0F);
   }
 }
 
 double Parameters::sumOfOwnSquares() const {
   double sum = 0;
   for (const Part& own : parts_) {
-    if (own.counts) sum += sumOfSquares(part(gradients_, own.offset, own.elements));
+    if (own.counts) sum += sumOfSquares(part(gradients_, own.gradientOffset, own.elements));
   }
   return sum;
 }
@@ -199,7 +272,7 @@ void Parameters::update(AdamWStep settings) {
     settings.weightDecay = slices_[own.slice].decays ? weightDecay : 0.0;
     applyAdamW({.parameters =
                     masters_.defined() ? part(masters_, own.momentOffset, own.elements) : part(values_, own.offset, own.elements),
-                .gradients = part(gradients_, own.offset, own.elements),
+                .gradients = part(gradients_, own.gradientOffset, own.elements),
                 .firstMoments = part(firstMoments_, own.momentOffset, own.elements),
                 .secondMoments = part(secondMoments_, own.momentOffset, own.elements)},
                settings);

@@ -40,28 +40,37 @@ struct StatePiece {
 /// How the tensors of ops and between ops are stored.
 [[nodiscard]] at::ScalarType scalarTypeOf(Precision precision);
 
+/// What a rank does for the other holders of its parameters, and they for it (ZeRO).
+struct Ownership {
+  std::vector<FlatRange> updated;  // of the flat buffers: what this rank updates
+  /// ZeRO-2: the gradients of these units (tensors of the block map, the units of the stage in order) leave it with every
+  /// micro-batch. Empty: it holds all of them until the step ends.
+  std::vector<std::vector<std::size_t>> sharedUnits;
+};
+
 /// The parameters of one rank with their gradients and moments, each in one flat buffer in the order of the block map, so that
 /// the gradients of a holder set are one contiguous region. Gradients and moments are fp32 at any precision: autograd adds those
 /// of bf16 and fp16 weights to them. At these precisions what is updated has an fp32 master copy, of which the weights are the
 /// rounded image. A weight is a view of the flat buffers where its slices are neighbours, and autograd then adds to a view of the
 /// gradients. Where other pipelines cut a tensor at other places, its slices lie apart: such a weight has memory of its own,
 /// which is filled after every update and emptied before every sync.
+/// With ZeRO-2 autograd adds to one small buffer for all units in turn, the bucket, and the flat one holds no more than the sums of
+/// this rank's parts and what is not shared.
 class Parameters {
  public:
   /// Draws the initial values: element i of a tensor depends on (seed, the tensor's name, i) only, padded rows included. So every
   /// holder draws the same, under any plan. `shard` of a tp group is what the rank is.
   Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision = Precision::Fp32);
-  /// The same where this rank updates these ranges of the flat buffers only (ZeRO): it holds masters and moments for no others.
-  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision,
-             const std::vector<FlatRange>& updated);
+  /// The same where this rank updates some ranges of the flat buffers only: it holds masters and moments for no others.
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision, const Ownership& ownership);
 
   /// The shard of the weight of that name (core/model: tensorsOf), output features first; undefined if the model has none of it,
   /// for example no biases.
   [[nodiscard]] at::Tensor weight(const std::string& name) const;
   /// By offset, without gaps.
   [[nodiscard]] const std::vector<TensorSlice>& slices() const { return slices_; }
-  /// The whole flat buffer of gradients; a region of it is what a collective sums.
-  [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
+  /// The gradients of a range of the flat buffers, none of which is shared: what a collective sums.
+  [[nodiscard]] at::Tensor gradients(FlatRange range) const;
   /// In the training precision.
   [[nodiscard]] const at::Tensor& values() const { return values_; }
 
@@ -70,7 +79,13 @@ class Parameters {
   /// were written.
   [[nodiscard]] std::vector<StatePiece> pieces(ModelState state) const;
 
-  /// Call it once for every range, after the last backward through its weights: then the sum of gradients() over its holders is
+  /// Where autograd adds the gradients of a shared slice (index into slices()), its elements in their order, zero before the backward
+  /// of each of its units and to be zero again behind it. Undefined: the slice is not shared.
+  [[nodiscard]] at::Tensor bucketOf(std::size_t slice) const;
+  /// The bytes of the bucket of all shared slices.
+  [[nodiscard]] std::int64_t bucketBytes() const;
+
+  /// Call it once for every range of what is not shared, after the last backward through its weights: then the sum of gradients() over its holders is
   /// its gradient. What all shards of a tp group have computed alike (norms, biases of a sum, positions) is left to the first of
   /// them. A range begins and ends where slices do.
   void collectGradients(FlatRange range);
@@ -89,15 +104,18 @@ class Parameters {
     std::size_t slice = 0;
     std::int64_t offset = 0, elements = 0;  // in the flat buffers
     std::int64_t momentOffset = 0;          // of masters too
+    std::int64_t gradientOffset = 0;        // in ownGradients()
     bool counts = false;  // in the norm of the gradient
   };
   [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+  /// What parts() are updated from.
+  [[nodiscard]] const at::Tensor& ownGradients() const { return gradients_; }
   [[nodiscard]] const at::Tensor& firstMoments() const { return firstMoments_; }
   [[nodiscard]] const at::Tensor& secondMoments() const { return secondMoments_; }
 
   /// Memory of all of this.
   struct Size {
-    std::int64_t weights = 0, gradients = 0;  // bytes; with the weights and gradients that lie apart
+    std::int64_t weights = 0, gradients = 0;  // bytes; with the weights and gradients that lie apart, without the bucket
     std::int64_t optimizer = 0;               // moments and masters
   };
   [[nodiscard]] Size size() const;
@@ -108,13 +126,18 @@ class Parameters {
     std::vector<std::size_t> slices;     // in order
     at::Tensor ownValues, ownGradients;  // split dimension first; only if the slices lie apart
   };
+  static constexpr std::int64_t kShared = -1;
+  void layOutGradients(const Ownership& ownership);
   Weight makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices);
   bool isFirstShard_;
   std::vector<TensorSlice> slices_;
+  std::vector<std::int64_t> gradientOffsets_;  // by slice: in gradients_, or kShared
+  std::vector<std::int64_t> bucketOffsets_;    // by slice: in bucket_, of those that are shared
   std::vector<at::Tensor> ownGradients_;  // by slice: of weights with memory of their own, else undefined
   std::vector<Part> parts_;
   std::unordered_map<std::string, Weight> weights_;
   at::Tensor values_, gradients_, firstMoments_, secondMoments_;
+  at::Tensor bucket_;   // undefined where nothing is shared
   at::Tensor masters_;  // undefined in fp32
 };
 

@@ -8,7 +8,7 @@
 
 #include "core/plan/block_map.h"
 #include "runtime/comm/comm.h"
-#include "runtime/comm/ring.h"
+#include "runtime/nn/parameters.h"
 
 namespace evenkeel {
 
@@ -25,51 +25,63 @@ struct SyncCost {
 ///   block   one collective a holder set: its blocks are neighbours in the flat buffer;
 ///   tensor  one collective a block, all in flight at once;
 ///   device  one collective a connected set of ranks, over the union of their parameters: zeros where a rank holds none.
+/// With ZeRO-2 a holder set is divided unit by unit, and UnitExchange sums what is shared; the rest is summed here.
 class HolderSync {
  public:
-  /// ZeRO 0 or 1; device-wise without ZeRO only. `comm` outlives this.
-  HolderSync(const BlockMap& map, const Training& training, Comm& comm);
+  /// Device-wise without ZeRO only. `comm` outlives this.
+  HolderSync(const BlockMap& map, const Plan& plan, Comm& comm);
 
   /// Connects the sets of ranks; all ranks call it.
   [[nodiscard]] Result<void> connect();
 
-  /// Which elements of the flat buffers this rank updates: all, or its parts with ZeRO. In order.
-  [[nodiscard]] std::vector<FlatRange> updated() const;
-  [[nodiscard]] bool isSharded() const { return isSharded_; }
+  /// Which elements of the flat buffers this rank updates: all, or its parts with ZeRO.
+  [[nodiscard]] Ownership ownership() const;
+  [[nodiscard]] bool isSharded() const { return zeroStage_ > 0; }
 
-  /// The parts of the flat buffer that one collective each sums. Those that may be started in any order, while others are not
-  /// final yet, can be overlapped with backward: one a holder set, no ZeRO, nothing padded. Else empty.
+  /// Ranks that hold the same range of the flat buffer (of each its own), in which each of them in order has its partOf().
+  struct Group {
+    std::vector<int> ranks;
+    FlatRange range;         // in the flat buffer, or in the padded one
+    bool isShared = false;   // UnitExchange sums its gradients
+    std::unique_ptr<Transfer> sum = {};  // started, not awaited yet
+  };
+  [[nodiscard]] const std::vector<Group>& groups() const { return groups_; }
+
+  /// The parts of the flat buffer that one collective each sums. Those that may be started while others are not final yet can be
+  /// overlapped with backward, tensors of later units first: the ranks of a set start its collectives in one order. Empty with
+  /// ZeRO, and where something is padded.
   [[nodiscard]] std::vector<FlatRange> overlappable() const;
   /// Starts the collective of overlappable()[index].
-  void start(std::size_t index, const at::Tensor& flat);
-  /// Starts what was not started yet. With ZeRO, or padded, there is nothing to start: finish() does it all.
-  void startRest(const at::Tensor& flat);
-  /// In place: the sums, at least in updated().
-  [[nodiscard]] Result<void> finish(const at::Tensor& flat);
+  void start(std::size_t index, const Parameters& parameters);
+  /// Starts what was not started yet, once all gradients of this rank are final. With ZeRO it does it all: its rings have steps that
+  /// need every member, each as soon as it has nothing else to do.
+  [[nodiscard]] Result<void> startRest(const Parameters& parameters);
+  /// In place: the sums, at least of what this rank updates.
+  [[nodiscard]] Result<void> finish(const Parameters& parameters);
   /// With ZeRO: brings the updated values of the other holders here.
   [[nodiscard]] Result<void> gatherValues(const at::Tensor& flat);
 
   [[nodiscard]] const SyncCost& cost() const { return cost_; }
 
  private:
-  struct Group {
-    std::vector<int> ranks;
-    std::int64_t offset = 0, elements = 0;  // in the flat buffer, or in padded_
-    std::unique_ptr<Transfer> sum;          // started, not awaited yet
-  };
   /// Where a block of the union of a connected set lies here.
   struct PaddedBlock {
-    std::int64_t flatOffset = 0, paddedOffset = 0, elements = 0;
+    FlatRange flat;
+    std::int64_t paddedOffset = 0;
   };
+  void findShared(const BlockMap& map, const Plan& plan);
   void groupByHolders(const BlockMap& map, bool eachBlock);
   void groupByDevices(const BlockMap& map);
+  void countCost(Precision precision);
   [[nodiscard]] FlatRange ownPart(const Group& group) const;
 
   Comm& comm_;
-  bool isSharded_ = false, isOnePerSet_ = false;
+  int zeroStage_;
   std::int64_t elements_ = 0;
   std::vector<Group> groups_;
-  at::Tensor padded_;  // device-wise only
+  std::vector<std::vector<std::size_t>> sharedUnits_;  // of this rank's stage
+  std::vector<int> sharedUnitOf_;                      // by tensor: the first unit that has it, -1 if it is not shared
+  at::Tensor padded_;                                  // device-wise only
   std::vector<PaddedBlock> paddedBlocks_;
   SyncCost cost_;
 };

@@ -17,13 +17,14 @@ constexpr int kActivationTag = 1, kGradientTag = 2;
 }  // namespace
 
 PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const TokenSamples& samples, Comm& comm,
-                               ComputeClock& clock)
+                               ComputeClock& clock, StepTrace& trace)
     : plan_(plan),
       place_(place),
       model_(model),
       samples_(samples),
       comm_(comm),
       clock_(clock),
+      trace_(trace),
       microBatches_(static_cast<int>(pipeline().microBatchCount())),
       schedule_(oneForwardOneBackward({.stage = static_cast<int>(place_.stage),
                                        .stages = static_cast<int>(pipeline().stages.size()),
@@ -38,10 +39,10 @@ StageSide PipelineRunner::sideOf(std::size_t stage) const {
   return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
 }
 
-Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lossScale, StageModel::UnitDone onUnitDone) {
+Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lossScale, BackwardObserver& observer) {
   step_ = step;
   lossScale_ = lossScale;
-  onUnitDone_ = std::move(onUnitDone);
+  observer_ = &observer;
   outcome_ = {};
   if (!isFirst()) postReceive(nextActivation_, 0, *previous_, kActivationTag);
   if (!isLast()) postReceive(nextGradient_, 0, *next_, kGradientTag);
@@ -75,7 +76,7 @@ Result<double> PipelineRunner::evaluate(std::int64_t batch, const TokenSamples& 
       windows = *std::move(read);
     }
     at::Tensor output;
-    auto computed = compute([&] {
+    auto computed = compute(Span::Kind::Forward, m, [&] {
       output = model_.forward(isFirst() ? windows.inputs_BS : input,
                               {.targets_BS = windows.targets_BS, .step = batch, .trains = false, .firstSample = range.first});
       if (isLast() && place_.shard == 0) lossSum += output.item<double>();
@@ -106,12 +107,17 @@ Result<void> PipelineRunner::execute(Instruction instruction) {
         send(sentActivations_, own->second.output.detach(), m, *next_, kActivationTag);
       return {};
     case Action::ReceiveGradient: {
+      if (auto done = beginBackward(m); !done) return done;
       auto received = receive(nextGradient_, *next_, kGradientTag);
       if (!received) return received.error();
       gradient_ = *std::move(received);
       return finishSends(sentActivations_, m);  // the next stage has used what it sends the gradient of
     }
-    case Action::Backward: return backward(m);
+    case Action::Backward:
+      if (isLast()) {
+        if (auto done = beginBackward(m); !done) return done;
+      }
+      return backward(m);
     case Action::SendGradient: {
       auto gradient = gradientsToSend_.extract(m);
       if (!gradient.empty()) send(sentGradients_, std::move(gradient.mapped()), m, *previous_, kGradientTag);
@@ -123,13 +129,21 @@ Result<void> PipelineRunner::execute(Instruction instruction) {
 }
 
 template <class Work>
-Result<void> PipelineRunner::compute(const Work& work) {
+Result<void> PipelineRunner::guarded(const Work& work) {
   try {
-    clock_.run(work);
+    work();
     return {};
   } catch (const CommFailure& failure) {
     return failure.error;
   }
+}
+
+template <class Work>
+Result<void> PipelineRunner::compute(Span::Kind kind, int microBatch, const Work& work) {
+  const auto start = SteadyClock::now();
+  auto done = guarded([&] { clock_.run(work); });
+  trace_.add(kind, start, microBatch);
+  return done;
 }
 
 Result<void> PipelineRunner::forward(int microBatch) {
@@ -141,20 +155,24 @@ Result<void> PipelineRunner::forward(int microBatch) {
     if (!read) return read.error();
     windows = *std::move(read);
   }
-  return compute([&] {
+  return compute(Span::Kind::Forward, microBatch, [&] {
     InFlight& own = inFlight_[microBatch];
     own.input = isFirst() ? windows.inputs_BS : std::exchange(activation_, {}).requires_grad_();
     const Batch batch{.targets_BS = windows.targets_BS, .step = step_, .firstSample = range.first};
-    const bool isLastBatch = microBatch + 1 == microBatches_;
-    own.output = isLastBatch ? model_.forward(own.input, batch, onUnitDone_) : model_.forward(own.input, batch);
+    own.output = observer_->watches(microBatch) ? model_.forward(own.input, batch, [this](int unit) { observer_->onUnitDone(unit); })
+                                                : model_.forward(own.input, batch);
     if (isLast() && place_.shard == 0) outcome_.lossSum += own.output.item<double>();
   });
+}
+
+Result<void> PipelineRunner::beginBackward(int microBatch) {
+  return guarded([&] { observer_->onBackward(microBatch); });
 }
 
 Result<void> PipelineRunner::backward(int microBatch) {
   auto known = inFlight_.extract(microBatch);
   if (known.empty()) return {};
-  return compute([&] {
+  return compute(Span::Kind::Backward, microBatch, [&] {
     const InFlight own = std::move(known.mapped());
     if (isLast()) {
       const auto tokens = static_cast<double>(plan_.training.globalBatch) * static_cast<double>(plan_.training.sequenceLength);
@@ -162,6 +180,7 @@ Result<void> PipelineRunner::backward(int microBatch) {
     } else {
       own.output.backward(std::exchange(gradient_, {}));
     }
+    if (observer_->watches(microBatch)) observer_->onUnitDone(pipeline().stages[place_.stage].units.first);
     if (!isFirst()) gradientsToSend_[microBatch] = own.input.grad().contiguous();
   });
 }
@@ -186,8 +205,10 @@ void PipelineRunner::postReceive(std::optional<Exchange>& slot, int microBatch, 
   slot->microBatch = microBatch;
   slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden},
                                scalarTypeOf(plan_.training.precision));
-  for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
+  for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard)) {
     slot->transfers.push_back(comm_.receive(slot->tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
+    slot->peer = slot->transfers.size() == 1 ? portion.peer : -1;
+  }
 }
 
 Result<at::Tensor> PipelineRunner::receive(std::optional<Exchange>& slot, const StageSide& from, int tag) {
@@ -199,8 +220,10 @@ Result<at::Tensor> PipelineRunner::receive(std::optional<Exchange>& slot, const 
 
 void PipelineRunner::send(std::deque<Exchange>& sent, at::Tensor tensor_BSH, int microBatch, const StageSide& to, int tag) {
   Exchange exchange{.microBatch = microBatch, .tensor_BSH = std::move(tensor_BSH), .transfers = {}};
-  for (const Portion& portion : portionsToSend(own_, to, pipeline().samplesOf(microBatch), place_.replica, place_.shard))
+  for (const Portion& portion : portionsToSend(own_, to, pipeline().samplesOf(microBatch), place_.replica, place_.shard)) {
     exchange.transfers.push_back(comm_.send(exchange.tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
+    exchange.peer = exchange.transfers.size() == 1 ? portion.peer : -1;
+  }
   sent.push_back(std::move(exchange));
 }
 
@@ -220,6 +243,7 @@ Result<void> PipelineRunner::await(Exchange& exchange) {
     if (!done) break;
   }
   outcome_.peerWait += secondsSince(start);
+  trace_.add(Span::Kind::Wait, start, exchange.microBatch, exchange.peer);
   return done;
 }
 

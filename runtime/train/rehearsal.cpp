@@ -16,6 +16,7 @@
 #include "runtime/job/process.h"
 #include "runtime/schedule/regroup.h"
 #include "runtime/schedule/schedule.h"
+#include "runtime/train/step_trace.h"
 
 namespace evenkeel {
 namespace {
@@ -35,6 +36,7 @@ class Rehearsal {
         comm_(comm),
         events_(events),
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
+        trace_(job.run.traceSteps),
         scale_(job.run.rehearsal->timeScale),
         schedule_(oneForwardOneBackward({.stage = static_cast<int>(place_.stage),
                                          .stages = static_cast<int>(pipeline().stages.size()),
@@ -50,6 +52,7 @@ class Rehearsal {
     // All begin together, as they do in training, where each waits for everybody's loss.
     if (auto met = meet(); !met) return met;
     const Seconds start = now();
+    trace_.begin(step + 1);
     slept_ = waited_ = {};
     postReceives();
     for (const Instruction& instruction : schedule_) {
@@ -59,11 +62,19 @@ class Rehearsal {
       if (auto done = transfer->wait(); !done) return done;
     }
     sent_.clear();
+    const auto waitStart = SteadyClock::now();
     if (auto met = meet(); !met) return met;
+    trace_.meet();
+    trace_.add(Span::Kind::Wait, waitStart);
     const Seconds pipelines = now() - start, compute = slept_;
     const PlanPrediction& predicted = *job_.plan.predicted;
     const Seconds rest = scale_ * (predicted.iteration - predicted.pipeline), optimizer = std::min(rest, scale_ * predicted.optimizer);
+    const auto syncStart = SteadyClock::now();
+    sleepUntil(start + pipelines + rest - optimizer);
+    trace_.add(Span::Kind::Sync, syncStart);
+    const auto updateStart = SteadyClock::now();
     sleepUntil(start + pipelines + rest);
+    trace_.add(Span::Kind::Optimizer, updateStart);
     const Seconds iteration = now() - start;
     const std::int64_t tokens = job_.plan.training.globalBatch * job_.plan.training.sequenceLength;
     events_.write("step", {{"step", step + 1},
@@ -78,6 +89,7 @@ class Rehearsal {
                            {"peak_bytes", peakResident().value},
                            {"grad_norm", 0},
                            {"learning_rate", job_.run.learningRate.at(step, job_.run.steps)}});
+    trace_.write(events_);
     return {};
   }
 
@@ -86,6 +98,7 @@ class Rehearsal {
   struct Arrival {
     std::vector<at::Tensor> departures;  // one double each
     std::vector<std::unique_ptr<Transfer>> transfers;
+    int peer = -1;  // the rank of the only one of them
   };
 
   const Pipeline& pipeline() const { return job_.plan.pipelines[place_.pipeline]; }
@@ -111,6 +124,7 @@ class Rehearsal {
         for (const Portion& portion : portionsToReceive(*from, own_, pipeline().samplesOf(static_cast<int>(m)), place_.replica, place_.shard)) {
           arrivals[m].departures.push_back(at::empty({1}, at::kDouble));
           arrivals[m].transfers.push_back(comm_.receive(arrivals[m].departures.back(), portion.peer, tag));
+          arrivals[m].peer = arrivals[m].transfers.size() == 1 ? portion.peer : -1;
         }
       }
     };
@@ -121,25 +135,28 @@ class Rehearsal {
   Result<void> execute(Instruction instruction) {
     const int m = instruction.microBatch;
     switch (instruction.action) {
-      case Action::ReceiveActivation: return receive(activations_[static_cast<std::size_t>(m)], scaled(predictionOf(place_.stage - 1).send, m));
-      case Action::ReceiveGradient: return receive(gradients_[static_cast<std::size_t>(m)], scaled(predictionOf(place_.stage).send, m));
-      case Action::Forward: compute(m, predictionOf(place_.stage).forward); return {};
-      case Action::Backward: compute(m, predictionOf(place_.stage).backward); return {};
+      case Action::ReceiveActivation: return receive(activations_[static_cast<std::size_t>(m)], m, scaled(predictionOf(place_.stage - 1).send, m));
+      case Action::ReceiveGradient: return receive(gradients_[static_cast<std::size_t>(m)], m, scaled(predictionOf(place_.stage).send, m));
+      case Action::Forward: compute(Span::Kind::Forward, m, predictionOf(place_.stage).forward); return {};
+      case Action::Backward: compute(Span::Kind::Backward, m, predictionOf(place_.stage).backward); return {};
       case Action::SendActivation: send(*next_, m, kActivationTag); return {};
       case Action::SendGradient: send(*previous_, m, kGradientTag); return {};
     }
     return {};
   }
 
-  void compute(int microBatch, Seconds full) {
+  void compute(Span::Kind kind, int microBatch, Seconds full) {
     if (!hasSamples(microBatch)) return;
     const Seconds start = now();
+    const auto begin = SteadyClock::now();
     sleepUntil(start + scaled(full, microBatch));
     slept_ += now() - start;
+    trace_.add(kind, begin, microBatch);
   }
 
-  Result<void> receive(Arrival& arrival, Seconds flight) {
+  Result<void> receive(Arrival& arrival, int microBatch, Seconds flight) {
     const Seconds start = now();
+    const auto begin = SteadyClock::now();
     Seconds due = start;
     for (std::size_t i = 0; i < arrival.transfers.size(); ++i) {
       if (auto done = arrival.transfers[i]->wait(); !done) return done;
@@ -147,6 +164,7 @@ class Rehearsal {
     }
     sleepUntil(due);
     waited_ += now() - start;
+    trace_.add(Span::Kind::Wait, begin, microBatch, arrival.peer);
     return {};
   }
 
@@ -159,6 +177,7 @@ class Rehearsal {
   Comm& comm_;
   EventWriter& events_;
   RankPlace place_;
+  StepTrace trace_;
   double scale_;
   std::vector<Instruction> schedule_;
   StageSide own_;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "runtime/device/memory_meter.h"
@@ -15,6 +17,7 @@
 #include "runtime/train/checkpointing.h"
 #include "runtime/train/holder_sync.h"
 #include "runtime/train/pipeline_runner.h"
+#include "runtime/train/unit_exchange.h"
 
 namespace evenkeel {
 namespace {
@@ -43,7 +46,7 @@ struct StepTimes {
   Seconds computeCpu;  // its part in forwards, backwards and the optimizer; the rest is what the runtime costs
 };
 
-class Trainer {
+class Trainer final : BackwardObserver {
  public:
   Trainer(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events)
       : job_(job),
@@ -51,16 +54,19 @@ class Trainer {
         events_(events),
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
         map_(blockMap(job.plan)),
-        sync_(map_, job.plan.training, comm),
+        sync_(map_, job.plan, comm),
         group_(groupOf(job.plan, place_, comm)),
         parameters_(parametersOf()),
         overlapped_(overlappedRegions()),
+        alone_(rangesBetween()),
         clock_(deviceType().speed),
+        trace_(job.run.traceSteps),
         model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}, precision()),
-        runner_(job.plan, place_, model_, samples, comm, clock_),
+        runner_(job.plan, place_, model_, samples, comm, clock_, trace_),
         checkpointing_(job, map_, parameters_, comm, events),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
+    if (job.plan.training.zeroStage >= 2) exchange_.emplace(job.plan, sync_, parameters_, comm);
     if (precision() == Precision::Fp16) lossScale_.value = LossScale::kFirst;
   }
 
@@ -75,26 +81,41 @@ class Trainer {
     StepTimes times;
     const auto start = SteadyClock::now();
     const Seconds cpuStart = processCpuTime();
-    const auto outcome = runner_.run(step, lossScale_.value, [&](int unit) { startSync(unit); });
+    trace_.begin(step + 1);
+    if (exchange_) exchange_->beginStep();
+    const auto outcome = runner_.run(step, lossScale_.value, *this);
     if (!outcome) return outcome.error();
-    startRestOfSync();  // while the ranks wait for each other
+    times.compute = clock_.takeTotal();
+    if (exchange_) {
+      const Seconds inCompute = exchange_->takeTime();
+      times.compute -= inCompute;
+      times.sync += inCompute;
+    }
+    const auto restStart = SteadyClock::now();
+    if (auto started = startRestOfSync(); !started) return started;  // while the ranks wait for each other
+    times.sync += secondsSince(restStart);
+    trace_.add(Span::Kind::Sync, restStart);
+    const auto waitStart = SteadyClock::now();
     const auto lossSum = sumOverRanks(outcome->lossSum);
     if (!lossSum) return lossSum.error();
-    times.compute = clock_.takeTotal();
+    trace_.meet();
+    trace_.add(Span::Kind::Wait, waitStart);
     times.peer = outcome->peerWait;
-    times.bubble = {std::max(0.0, (secondsSince(start) - times.compute - times.peer).value)};
+    times.bubble = {std::max(0.0, (secondsSince(start) - times.compute - times.peer - times.sync).value)};
     const double loss = *lossSum / static_cast<double>(tokens());
     if (auto finite = checkFinite("loss", loss, outcome->lossSum, step); !finite) return finite;
 
     const auto syncStart = SteadyClock::now();
     const auto norm = finishSync();
     if (!norm) return norm.error();
-    times.sync = secondsSince(syncStart);
+    times.sync += secondsSince(syncStart);
+    trace_.add(Span::Kind::Sync, syncStart);
     if (precision() == Precision::Fp16 && !std::isfinite(*norm)) return skip(step, loss, start, cpuStart, times);
     if (auto finite = checkFinite("norm of the gradient", *norm, *norm, step); !finite) return finite;
 
     const Run& run = job_.run;
     const double rate = run.learningRate.at(step, run.steps);
+    const auto updateStart = SteadyClock::now();
     clock_.run([&] {
       parameters_.update({.learningRate = rate,
                           .beta1 = run.beta1,
@@ -104,10 +125,14 @@ class Trainer {
                           .gradientScale = clipScale(run.gradientClip, *norm) / lossScale_.value,
                           .step = step + 1 - lossScale_.skipped});
     });
+    trace_.add(Span::Kind::Optimizer, updateStart);
     const auto gatherStart = SteadyClock::now();
     if (auto done = sync_.gatherValues(parameters_.values()); !done) return done;
     times.sync += secondsSince(gatherStart);
+    trace_.add(Span::Kind::Sync, gatherStart);
+    const auto finishStart = SteadyClock::now();
     clock_.run([&] { parameters_.finishUpdate(); });
+    trace_.add(Span::Kind::Optimizer, finishStart);
     times.optimizer = clock_.takeTotal();
     times.iteration = secondsSince(start);
     times.cpu = processCpuTime() - cpuStart;
@@ -171,11 +196,12 @@ class Trainer {
   }
 
   Precision precision() const { return job_.plan.training.precision; }
-  const Stage& stage() const { return job_.plan.pipelines[place_.pipeline].stages[place_.stage]; }
+  const Pipeline& pipeline() const { return job_.plan.pipelines[place_.pipeline]; }
+  const Stage& stage() const { return pipeline().stages[place_.stage]; }
   const DeviceType& deviceType() const { return job_.plan.cluster.typeOf(stage().devices.front()); }
   Parameters parametersOf() const {
     const std::uint64_t seed = job_.run.seed;
-    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, precision(), sync_.updated())
+    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, precision(), sync_.ownership())
                              : Parameters(map_, comm_.rank(), place_.shard, seed, precision());
   }
   std::int64_t tokens() const { return job_.plan.training.globalBatch * job_.plan.training.sequenceLength; }
@@ -183,7 +209,11 @@ class Trainer {
   /// What this rank holds from step to step.
   Json stateBytes() const {
     const Parameters::Size size = parameters_.size();
-    return {{"weights", size.weights}, {"gradients", size.gradients}, {"optimizer", size.optimizer}, {"sync", sync_.cost().held}};
+    return {{"weights", size.weights}, {"gradients", size.gradients}, {"optimizer", size.optimizer}, {"sync", syncCost().held}};
+  }
+  SyncCost syncCost() const {
+    const SyncCost own = sync_.cost(), exchanged = exchange_ ? exchange_->cost() : SyncCost{};
+    return {.calls = own.calls + exchanged.calls, .bytes = own.bytes + exchanged.bytes, .held = own.held + exchanged.held};
   }
 
   Result<double> sumOverRanks(double own) {
@@ -192,30 +222,40 @@ class Trainer {
     return sum.item<double>();
   }
 
+  bool watches(int microBatch) const override { return exchange_ || microBatch + 1 == pipeline().microBatchCount(); }
+  void onBackward(int microBatch) override {
+    if (exchange_) exchange_->beginBackward(microBatch);
+  }
   /// Starts to sum what is final once the backward of `unit` is done: of every region, all other units are behind it.
-  void startSync(int unit) {
+  void onUnitDone(int unit) override {
+    if (exchange_) return exchange_->unitDone(unit);
     for (Overlapped& region : overlapped_) {
       if (region.firstUnit == unit) startRegion(region);
     }
   }
   void startRegion(Overlapped& region) {
     parameters_.collectGradients(region.range);
-    sync_.start(region.index, parameters_.gradients());
+    sync_.start(region.index, parameters_);
     region.isStarted = true;
   }
-  void startRestOfSync() {
-    std::int64_t next = 0;  // what lies between the overlapped regions
+  Result<void> startRestOfSync() {
+    if (exchange_) {
+      try {
+        exchange_->endStep();
+      } catch (const CommFailure& failure) {
+        return failure.error;
+      }
+    }
     for (Overlapped& region : overlapped_) {
-      parameters_.collectGradients({next, region.range.first});
-      next = region.range.last;
       if (!region.isStarted) startRegion(region);
       region.isStarted = false;
     }
-    parameters_.collectGradients({next, parameters_.gradients().numel()});
-    sync_.startRest(parameters_.gradients());
+    for (const FlatRange& range : alone_) parameters_.collectGradients(range);
+    return sync_.startRest(parameters_);
   }
 
-  /// For each region that can be summed while backward goes on: the first unit of this stage that adds to it.
+  /// For each region that can be summed while backward goes on: the first unit of this stage that adds to it. In the order in which
+  /// they are started, the same on all ranks of a set.
   std::vector<Overlapped> overlappedRegions() const {
     std::unordered_map<std::string, int> firstUnit;  // by tensor
     for (int unit = stage().units.last - 1; unit >= stage().units.first; --unit) {
@@ -230,12 +270,24 @@ class Trainer {
       }
       regions.push_back(region);
     }
+    std::ranges::stable_sort(regions, std::greater<>{}, &Overlapped::firstUnit);
     return regions;
+  }
+  /// What lies between them in the flat buffers.
+  std::vector<FlatRange> rangesBetween() const {
+    std::vector<FlatRange> ranges;
+    std::int64_t next = 0;
+    for (const FlatRange& range : sync_.overlappable()) {
+      ranges.push_back({next, range.first});
+      next = range.last;
+    }
+    ranges.push_back({next, parameters_.values().numel()});
+    return ranges;
   }
 
   /// The sums; returns the norm of the whole model's gradient, without the scale of the loss.
   Result<double> finishSync() {
-    if (auto done = sync_.finish(parameters_.gradients()); !done) return done.error();
+    if (auto done = sync_.finish(parameters_); !done) return done.error();
     const auto squares = sumOverRanks(parameters_.sumOfOwnSquares());
     if (!squares) return squares.error();
     return std::sqrt(*squares) / lossScale_.value;
@@ -265,8 +317,8 @@ class Trainer {
                    {"peak_bytes", peakResident().value},
                    {"tensor_bytes", peakTensorBytes().value},
                    {"state_bytes", stateBytes()},
-                   {"sync_calls", sync_.cost().calls},
-                   {"sync_bytes", sync_.cost().bytes},
+                   {"sync_calls", syncCost().calls},
+                   {"sync_bytes", syncCost().bytes},
                    {"grad_norm", norm.value_or(0)},
                    {"learning_rate", rate}};
     if (precision() == Precision::Fp16) {
@@ -274,6 +326,7 @@ class Trainer {
       fields["skipped"] = !norm;
     }
     events_.write("step", fields);
+    trace_.write(events_);
   }
 
   const Job& job_;
@@ -284,8 +337,11 @@ class Trainer {
   HolderSync sync_;
   TensorParallel group_;
   Parameters parameters_;
+  std::optional<UnitExchange> exchange_;  // with ZeRO-2
   std::vector<Overlapped> overlapped_;
+  std::vector<FlatRange> alone_;  // of the flat buffers: what is no overlapped region
   ComputeClock clock_;
+  StepTrace trace_;
   StageModel model_;
   PipelineRunner runner_;
   Checkpointing checkpointing_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Profiles this processor, predicts plans on throttled CPU devices from the profile, runs them with real workers and compares:
-// bench_runtime_prediction [steps] [runs]. Then the same plans on virtual devices, which sleep what is predicted. The speeds of all devices
+// bench_runtime_prediction [steps] [runs] [-v]. Then the same plans on virtual devices, which sleep what is predicted. -v: also where the time of each
+// stage went, predicted and measured. The speeds of all devices
 // together stay below one core. An iteration is the median over the steps of a run, of the slowest rank; the median of the runs counts.
 #include <fmt/format.h>
 
@@ -8,8 +9,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include "core/cost/evaluate.h"
+#include "core/plan/block_map.h"
 #include "core/profile/table_profile.h"
 #include "tests/runtime/worker_run.h"
 #include "tests/support/plans.h"
@@ -69,28 +72,60 @@ Result<ProfileTable> profileHere() {
   return loadProfile(out);
 }
 
-/// Median iteration of the slowest rank, in ms.
-double measured(const Plan& plan, std::int64_t steps, bool rehearse) {
+/// What the ranks of a run spent, medians in ms.
+struct Spent {
+  double iteration = 0, compute = 0, peer = 0, bubble = 0, sync = 0, optimizer = 0;
+};
+
+Spent spentBy(const RankOutcome& rank) {
+  const auto field = [&](const char* name) {
+    auto times = rank.ofSteps(name);
+    if (times.size() > 2) times.erase(times.begin());
+    return median(times);
+  };
+  return {field("iteration_ms"), field("compute_ms"), field("p2p_ms"), field("bubble_ms"), field("sync_ms"), field("optimizer_ms")};
+}
+
+/// By rank.
+std::vector<Spent> measured(const Plan& plan, std::int64_t steps, bool rehearse) {
   WorkerRun run({.plan = plan, .steps = steps, .peerSeconds = 120, .learningRate = 1e-3, .rehearse = rehearse});
   std::map<int, WorkerRun::Environment> ownKernels;
   for (std::size_t rank = 0; rank < plan.usedDevices().size(); ++rank) ownKernels[static_cast<int>(rank)] = {{"OPENBLAS_CORETYPE", ""}};
   run.start(ownKernels);
-  double slowest = 0;
+  std::vector<Spent> spent;
   for (const RankOutcome& rank : run.finish(std::chrono::seconds(600))) {
     if (rank.exitStatus != 0) fmt::print("{}\n", rank.log);
-    auto times = rank.ofSteps("iteration_ms");
-    if (times.size() > 2) times.erase(times.begin());
-    slowest = std::max(slowest, median(times));
+    spent.push_back(spentBy(rank));
   }
+  return spent;
+}
+
+double slowestOf(const std::vector<Spent>& ranks) {
+  double slowest = 0;
+  for (const Spent& rank : ranks) slowest = std::max(slowest, rank.iteration);
   return slowest;
+}
+
+void printSplit(const Evaluation& evaluation, const std::vector<Spent>& ranks, const char* what) {
+  const PlanPrediction& predicted = *evaluation.plan.predicted;
+  const auto places = rankPlaces(evaluation.plan);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const StageActivity& activity = evaluation.activity[places[r].pipeline][places[r].stage];
+    const Spent& spent = ranks[r];
+    fmt::print("    rank {} {}: compute {:.1f} of {:.1f} ({:+.1f} %), waiting {:.1f} of {:.1f}, sync {:.1f} of {:.1f}, optimizer {:.1f} of {:.1f}\n", r, what, spent.compute,
+               milliseconds(activity.busy), 100 * (milliseconds(activity.busy) / spent.compute - 1), spent.peer + spent.bubble, milliseconds(predicted.pipeline - activity.busy),
+               spent.sync, milliseconds(predicted.sync), spent.optimizer, milliseconds(predicted.optimizer));
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const std::int64_t steps = argc > 1 ? std::stoll(argv[1]) : 5;
-  const int runs = argc > 2 ? std::stoi(argv[2]) : 3;
+  const bool isVerbose = argc > 1 && std::string_view(argv[argc - 1]) == "-v";
+  const int count = isVerbose ? argc - 1 : argc;
+  const std::int64_t steps = count > 1 ? std::stoll(argv[1]) : 5;
+  const int runs = count > 2 ? std::stoi(argv[2]) : 3;
   const auto table = profileHere();
   if (!table) {
     fmt::print(stderr, "{}\n", table.error().text());
@@ -103,8 +138,12 @@ int main(int argc, char** argv) {
     const double predicted = milliseconds(evaluation.plan.predicted->iteration);
     std::vector<double> iterations, rehearsed;
     for (int i = 0; i < runs; ++i) {
-      iterations.push_back(measured(one.plan, steps, false));
-      rehearsed.push_back(measured(evaluation.plan, steps, true));
+      const auto trainedRanks = measured(one.plan, steps, false), rehearsedRanks = measured(evaluation.plan, steps, true);
+      iterations.push_back(slowestOf(trainedRanks));
+      rehearsed.push_back(slowestOf(rehearsedRanks));
+      if (!isVerbose) continue;
+      printSplit(evaluation, trainedRanks, "trained");
+      printSplit(evaluation, rehearsedRanks, "rehearsed");
     }
     errors.push_back(predicted / median(iterations) - 1);
     rehearsedErrors.push_back(predicted / median(rehearsed) - 1);

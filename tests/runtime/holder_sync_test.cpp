@@ -100,6 +100,46 @@ TEST(HolderSync, SharesTheOptimizerAmongTheHoldersWithZero) {
   EXPECT_EQ(moments, 2 * 4 * parametersOf(plan)) << "of the whole job, the state of every parameter once";
 }
 
+TEST(HolderSync, SharesTheGradientsTooWithZero2) {
+  for (const GradientSync sync : {GradientSync::Block, GradientSync::Tensor}) {
+    const Plan plan = unlikePlan(sync, 2);
+    const auto whole = lastSteps(unlikePlan(sync, 0)), shared = lastSteps(plan), optimizerOnly = lastSteps(unlikePlan(sync, 1));
+    std::int64_t gradients = 0, moments = 0;
+    for (std::size_t r = 0; r < 4; ++r) {
+      EXPECT_NEAR(static_cast<double>(held(shared[r], "gradients")), static_cast<double>(heldElements(blockMap(plan), static_cast<int>(r))) * 4 / 2,
+                  0.03 * static_cast<double>(held(whole[r], "gradients")))
+          << "nearly everything has two holders";
+      EXPECT_EQ(2 * held(shared[r], "gradients"), held(shared[r], "optimizer"));
+      EXPECT_GT(held(shared[r], "sync"), 0) << "what is exchanged of a unit";
+      EXPECT_GT(shared[r].at("sync_bytes"), optimizerOnly[r].at("sync_bytes")) << "the gradients of every micro-batch, not their sum";
+      gradients += held(shared[r], "gradients");
+      moments += held(shared[r], "optimizer");
+    }
+    EXPECT_EQ(gradients, 4 * parametersOf(plan)) << "of the whole job, the sum of every gradient once";
+    EXPECT_EQ(moments, 2 * 4 * parametersOf(plan));
+  }
+}
+
+TEST(HolderSync, SendsEachOwnerHisPartOfEveryMicroBatchWithZero2) {
+  // Two alike ranks: half of the gradients goes to the other one with each micro-batch, and half of the weights comes back.
+  Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), model(), {{6, 2, {"cpu-0/0"}, {0, 6}}, {4, 2, {"cpu-0/1"}, {0, 6}}});
+  plan.training.zeroStage = 2;
+  const auto steps = lastSteps(plan);
+  const auto half = static_cast<double>(4 * parametersOf(plan) / 2);
+  EXPECT_NEAR(steps[0].at("sync_bytes").get<double>(), (3 + 1) * half, 0.01 * half);
+  EXPECT_NEAR(steps[1].at("sync_bytes").get<double>(), (2 + 1) * half, 0.01 * half);
+}
+
+TEST(HolderSync, HasTheSameBitsInEveryRun) {
+  for (const int zeroStage : {0, 1, 2}) {
+    for (const GradientSync sync : {GradientSync::Block, GradientSync::Tensor}) {
+      const auto once = lastSteps(unlikePlan(sync, zeroStage)), again = lastSteps(unlikePlan(sync, zeroStage));
+      EXPECT_EQ(once[0].at("grad_norm"), again[0].at("grad_norm")) << zeroStage;
+      EXPECT_EQ(once[0].at("loss"), again[0].at("loss")) << zeroStage;
+    }
+  }
+}
+
 TEST(HolderSync, CannotShareWhatIsPadded) {
   EXPECT_THAT(notLaunchable(unlikePlan(GradientSync::Device, 1), ownRuntime()), ::testing::SizeIs(1));
 }

@@ -65,8 +65,8 @@ TEST(Job, RefusesPlansThatLoseLayersOrSamples) {
 
 TEST(Job, RefusesWhatThisRuntimeCannotExecute) {
   Json json = example();
-  json["plan"]["training"]["zero_stage"] = 2;
-  EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("no ZeRO-2 yet"));
+  json["plan"]["training"]["attention"] = "fused";
+  EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("no fused attention kernel yet"));
   json = example();
   json["plan"]["model"]["position"] = "rotary";
   json["plan"]["model"]["head_dim"] = 7;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Any plan trains the same curve as one device does: real workers, compared step by step.
+// Any plan trains the same curve as one device does, compared step by step. Real workers: all of them in a full run, otherwise the plans that
+// together have whatever differs between processes and threads, and the others with ranks in threads.
 // torchtitan #1842: a mean of means is wrong where replicas are uneven. Megatron-LM #7452: silent errors where parallelisms
 // combine, tied embeddings among them. Megatron-LM #1304: layers lost by a split.
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <ostream>
 
 #include "core/plan/violations.h"
+#include "tests/runtime/thread_world.h"
 #include "tests/runtime/worker_run.h"
 #include "tests/support/plans.h"
 #include "tests/support/sweep.h"
@@ -41,6 +43,7 @@ struct Case {
   std::string cluster;
   std::vector<PipelineText> pipelines;
   bool tied = true;
+  bool needsWorkers = false;
 };
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
@@ -58,7 +61,7 @@ std::vector<Case> cases() {
   return {
       {"MicroBatchesOfOneDevice", "1x1:cpu", {{13, 3, {d(0)}, {0, 6}}}},
       {"TwoStages", "1x2:cpu", {{13, 4, {d(0), d(1)}, {0, 3, 6}}}},
-      {"TwoStagesUntied", "1x2:cpu", {{13, 2, {d(0), d(1)}, {0, 4, 6}}}, false},
+      {"TwoStagesUntied", "1x2:cpu", {{13, 2, {d(0), d(1)}, {0, 4, 6}}}, false, true},
       {"EmbeddingAlone", "1x2:cpu", {{7, 1, {d(0), d(1)}, {0, 1, 6}}}},
       {"HeadAloneAndOneUnitBetween", "1x3:cpu", {{7, 2, {d(0), d(1), d(2)}, {0, 4, 5, 6}}}},
       {"FourStagesFewerMicroBatches", "1x4:cpu", {{5, 3, {d(0), d(1), d(2), d(3)}, {0, 1, 3, 4, 6}}}},
@@ -70,8 +73,10 @@ std::vector<Case> cases() {
       {"TwoPipelinesCutDifferentlyUntied", "1x4:cpu", {{7, 3, {d(0), d(2)}, {0, 1, 6}}, {4, 2, {d(3), d(1)}, {0, 4, 6}}}, false},
       {"OneTwoAndThreeStages",
        "1x6:cpu",
-       {{2, 1, {d(0)}, {0, 6}}, {4, 2, {d(1), d(2)}, {0, 3, 6}}, {7, 2, {d(3), d(4), d(5)}, {0, 1, 4, 6}}}},
-      {"UnlikeSpeeds", "1x2:cpu@0.5,1x1:cpu", {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 2, 6}}, {5, 2, {"cpu-1/0"}, {0, 6}}}},
+       {{2, 1, {d(0)}, {0, 6}}, {4, 2, {d(1), d(2)}, {0, 3, 6}}, {7, 2, {d(3), d(4), d(5)}, {0, 1, 4, 6}}},
+       true,
+       true},
+      {"UnlikeSpeeds", "1x2:cpu@0.5,1x1:cpu", {{2, 1, {"cpu-0/0", "cpu-0/1"}, {0, 2, 6}}, {5, 2, {"cpu-1/0"}, {0, 6}}}, true, true},
   };
 }
 
@@ -98,9 +103,8 @@ struct Curve {
   bool operator==(const Curve&) const = default;
 };
 
-/// The curve of a case, the same on all ranks, of a run that must succeed.
-Curve newCurveOf(const Plan& plan) {
-  EXPECT_TRUE(shapeViolations(plan).empty());
+/// The curve of a run of real workers, the same on all ranks; it must succeed.
+Curve curveOfWorkers(const Plan& plan) {
   WorkerRun run({.plan = plan, .steps = static_cast<std::int64_t>(kSteps)});
   run.start();
   const std::vector<RankOutcome> outcomes = run.finish();
@@ -113,7 +117,24 @@ Curve newCurveOf(const Plan& plan) {
   }
   return curve;
 }
-Curve newCurveOf(const Case& one) { return newCurveOf(planFor(one)); }
+
+/// The same with ranks in threads.
+Curve curveOfThreads(const Plan& plan) {
+  const WorldOutcome outcome = trainInThreads(plan, runOf({.plan = plan, .steps = static_cast<std::int64_t>(kSteps)}), trainingText());
+  EXPECT_THAT(outcome.errors, ::testing::Each(""));
+  const Curve curve{outcome.ofSteps(0, "loss"), outcome.ofSteps(0, "grad_norm")};
+  for (int rank = 1; rank < static_cast<int>(outcome.errors.size()); ++rank) {
+    EXPECT_EQ(outcome.ofSteps(rank, "loss"), curve.losses);
+    EXPECT_EQ(outcome.ofSteps(rank, "grad_norm"), curve.gradientNorms);
+  }
+  return curve;
+}
+
+Curve newCurveOf(const Plan& plan, bool needsWorkers) {
+  EXPECT_TRUE(shapeViolations(plan).empty());
+  return needsWorkers || isFullRun() ? curveOfWorkers(plan) : curveOfThreads(plan);
+}
+Curve newCurveOf(const Case& one) { return newCurveOf(planFor(one), one.needsWorkers); }
 
 /// Starting workers is most of the time: what one test has run, the next ones of this process compare with.
 const Curve& curveOf(const Case& one) {
@@ -126,7 +147,8 @@ const Curve& curveOfOneDevice(bool tied, std::int64_t batch) {
   return curveOf({fmt::format("one device, batch {}{}", batch, tied ? "" : ", untied"),
                   "1x1:cpu",
                   {{batch, static_cast<int>(batch), {d(0)}, {0, 6}}},
-                  tied});
+                  tied,
+                  batch == 13});
 }
 
 class Oracle : public ::testing::TestWithParam<Case> {};
@@ -151,7 +173,7 @@ TEST_P(Oracle, TrainsTheCurveOfOneDevice) {
 INSTANTIATE_TEST_SUITE_P(Plans, Oracle, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
 
 TEST(OracleOfGroups, TrainsTheCurveOfOneDevice) {
-  const Curve curve = newCurveOf(planOfGroups());
+  const Curve curve = newCurveOf(planOfGroups(), true);
   const Curve& expected = curveOfOneDevice(true, 13);
   ASSERT_EQ(curve.losses.size(), kSteps);
   for (std::size_t step = 0; step < kSteps; ++step) {

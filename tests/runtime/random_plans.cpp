@@ -97,7 +97,7 @@ Plan randomPlan(std::uint64_t seed, const Model& model, std::int64_t globalBatch
   plan.model = model;
   plan.training = resolveTraining({.globalBatch = globalBatch}, plan.cluster, model);
   plan.training.sequenceLength = 16;
-  plan.training.zeroStage = dice.between(0, 1);
+  plan.training.zeroStage = dice.between(0, 2);
   plan.training.gradientSync = plan.training.zeroStage > 0
                                    ? dice.oneOf<GradientSync>({GradientSync::Block, GradientSync::Tensor})
                                    : dice.oneOf<GradientSync>({GradientSync::Block, GradientSync::Tensor, GradientSync::Device});

@@ -48,7 +48,7 @@ Outcome trainWith(const std::vector<Recompute>& recompute) {
   outcome.savedBytes = (tensorBytes() - before).value;
   loss.backward();
   outcome.loss = loss.item<double>();
-  outcome.gradients = parameters.gradients().clone();
+  outcome.gradients = parameters.ownGradients().clone();
   return outcome;
 }
 

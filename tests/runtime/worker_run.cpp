@@ -21,7 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Json jobJson(const JobText& job, const std::filesystem::path& data) {
+}  // namespace
+
+Run runOf(const JobText& job) {
   Run run;
   run.steps = job.steps;
   run.learningRate.warmupSteps = 3;
@@ -30,8 +32,14 @@ Json jobJson(const JobText& job, const std::filesystem::path& data) {
   if (job.rehearse) run.rehearsal.emplace();
   run.checkpoint.every = job.checkpointEvery;
   run.checkpoint.directory = job.checkpointDirectory;
+  return run;
+}
+
+namespace {
+
+Json jobJson(const JobText& job, const std::filesystem::path& data) {
   return {{"format", "evenkeel.job/1"},         {"run_id", "test"},
-          {"plan", toJson(job.plan)},           {"run", toJson(run)},
+          {"plan", toJson(job.plan)},           {"run", toJson(runOf(job))},
           {"resume", job.resume},
           {"data", {{"train", data.string()}}}, {"timeouts", {{"peer_s", job.peerSeconds}, {"start_s", job.startSeconds}}}};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/plan/run.h"
 
 namespace evenkeel {
 
@@ -25,6 +26,9 @@ struct JobText {
   std::int64_t checkpointEvery = 0;
   std::string checkpointDirectory, resume;
 };
+
+/// Its run's settings.
+[[nodiscard]] Run runOf(const JobText& job);
 
 /// Some kilobytes of ASCII text with structure to learn.
 [[nodiscard]] const std::string& trainingText();

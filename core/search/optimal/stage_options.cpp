@@ -66,7 +66,7 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
   for (const UnitKind kind : {UnitKind::Embedding, UnitKind::Attention, UnitKind::Mlp, UnitKind::Head}) {
     costs.units[index(kind)] = unitCost(ops, kind, {});
     DeviceMemory device{.kind = option.kind};
-    device.parameters = device.gradientParameters = model_.parameters(kind, option.tp);
+    device.parameters = model_.parameters(kind, option.tp);
     device.shardedParameters = ceilDivide(device.parameters, space_.holders);
     costs.parameters[index(kind)] = device.parameters;
     const MemoryUse use = memoryUse(model_, device);
@@ -74,7 +74,7 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
   }
   if (const std::int64_t tied = model_.tiedParameters(option.tp); tied > 0) {
     DeviceMemory device{
-        .kind = option.kind, .parameters = tied, .shardedParameters = tied / space_.holders, .gradientParameters = tied};
+        .kind = option.kind, .parameters = tied, .shardedParameters = tied / space_.holders};
     const MemoryUse use = memoryUse(model_, device);
     costs.fixedTied = (use.weights + use.gradients + use.optimizer).value;
   }

@@ -84,6 +84,17 @@ TEST(Memory, IsShardedOverTheHoldersByZero) {
   EXPECT_GE(2 * zero1.optimizer.value, zero0.optimizer.value);  // rounded up, never too little
   EXPECT_EQ(zero1.gradients, zero0.gradients);
   EXPECT_NEAR(zero2.gradients / zero0.gradients, 0.5, 1e-6);
+  EXPECT_GT(zero2.transient, zero1.transient) << "what is exchanged of a unit while it is";
+}
+
+TEST(Memory, OfATiedEmbeddingBetweenTwoStagesIsNotSharedByZero2) {
+  const std::vector<PipelineText> two = {{8, 1, {"a100-80-sxm-0/0", "a100-80-sxm-0/1"}, {0, 25, 50}}, {8, 1, {"a100-80-sxm-0/2", "a100-80-sxm-0/3"}, {0, 25, 50}}};
+  Plan plan = planOf(*parseClusterShorthand("1x4:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), two);
+  plan.training.zeroStage = 1;
+  const MemoryUse zero1 = memoryOf(plan)[0][0][0];
+  plan.training.zeroStage = 2;
+  EXPECT_NEAR(static_cast<double>(memoryOf(plan)[0][0][0].gradients.value),
+              static_cast<double>(zero1.gradients.value) / 2 + 4.0 * static_cast<double>(plan.model.paddedVocab() * plan.model.hidden), 100);
 }
 
 TEST(Memory, ShrinksWithRecomputationAndTp) {
@@ -100,8 +111,48 @@ TEST(Memory, OfDeviceWiseSyncHoldsGradientsOfTheWholeConnectedSet) {
   Plan plan = planOf(*parseClusterShorthand("1x4:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), two);
   const Bytes blockWise = memoryOf(plan)[0][0][0].gradients;
   plan.training.gradientSync = GradientSync::Device;
-  EXPECT_GT(memoryOf(plan)[0][0][0].gradients, blockWise);
-  EXPECT_EQ(memoryOf(plan)[0][0][0].gradients.value, 4 * storedParameters(plan.model, 0, 50));
+  EXPECT_EQ(memoryOf(plan)[0][0][0].gradients.value, blockWise.value + 4 * storedParameters(plan.model, 0, 50));
+}
+
+TEST(Memory, OfADeviceThatNobodySharesAnythingWithIsNotPadded) {
+  Plan plan = planOf(*parseClusterShorthand("1x1:cpu"), *modelFromArgument("tiny-gpt"), {{4, 1, {"cpu-0/0"}, {0, 18}}});
+  const MemoryUse blockWise = memoryOf(plan)[0][0][0];
+  plan.training.gradientSync = GradientSync::Device;
+  EXPECT_EQ(memoryOf(plan)[0][0][0], blockWise);
+}
+
+/// A device beside a tp group of two, tiny-gpt in one stage each.
+Plan oneBesideTwo() {
+  Plan plan = planOf(*parseClusterShorthand("1x3:cpu"), *modelFromArgument("tiny-gpt"), {{4, 1, {"cpu-0/0"}, {0, 18}}, {4, 1, {"cpu-0/1"}, {0, 18}}});
+  plan.pipelines[1].stages[0].tp = 2;
+  plan.pipelines[1].stages[0].devices.push_back({0, 2});
+  plan.training.zeroStage = 0;
+  return plan;
+}
+
+TEST(Memory, HoldsTwiceWhatOthersCutElsewhere) {
+  const Plan plan = oneBesideTwo();
+  std::int64_t split = 0;
+  for (int unit = 0; unit < 17; ++unit) {
+    for (const TensorSpec& tensor : tensorsOf(plan.model, unit)) split += tensor.split == TpSplit::None ? 0 : tensor.elements();
+  }
+  const MemoryByReplica memory = memoryOf(plan);
+  const std::int64_t stored = storedParameters(plan.model, 0, 18);
+  EXPECT_EQ(memory[0][0][0].weights.value, 4 * (stored + split));
+  EXPECT_EQ(memory[0][0][0].gradients.value, 4 * (stored + split));
+  EXPECT_EQ(memory[0][0][0].optimizer.value, 8 * stored);
+  EXPECT_EQ(memory[1][0][0].weights.value, 4 * (stored - split / 2)) << "no cut of the other lies inside of a shard";
+}
+
+TEST(Memory, KeepsNoMasksOfADropoutThatDoesNotRun) {
+  const Plan plan = planOf(*parseClusterShorthand("1x1:cpu"), *modelFromArgument("tiny-gpt"), {{4, 1, {"cpu-0/0"}, {0, 18}}});
+  const AnalyticProfile usual(plan.model, plan.training), dropping(plan.model, plan.training, {.dropout = true});
+  const auto activations = [&](const Profile& profile) {
+    return memoryOf(CostModel(plan.cluster, plan.model, plan.training, profile), plan.pipelines)[0][0][0].activations.value;
+  };
+  const std::int64_t tokens = plan.training.sequenceLength, hidden = plan.model.hidden, scores = tokens * tokens * plan.model.heads;
+  const std::int64_t ofLayer = 2 * tokens * hidden + scores + 4 * scores;  // masks of a byte, and the scores once more when dropped
+  EXPECT_EQ(activations(dropping) - activations(usual), plan.model.layers * ofLayer + tokens * hidden);
 }
 
 }  // namespace

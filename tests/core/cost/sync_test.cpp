@@ -127,7 +127,7 @@ TEST(Sync, BeginsAtEachStageWhenItsOwnLastBackwardEnds) {
   EXPECT_NEAR(early.busiest / ring, 2, 0.15);
 }
 
-TEST(Sync, BlockWiseWithoutZeroRunsBesideTheLastBackward) {
+TEST(Sync, WithoutZeroOrPaddingRunsBesideTheLastBackward) {
   Plan plan = unlikeDepths();
   plan.training.zeroStage = 0;
   RuntimeTraits behind = evenkeelRuntime();
@@ -137,7 +137,31 @@ TEST(Sync, BlockWiseWithoutZeroRunsBesideTheLastBackward) {
   EXPECT_EQ(reportedSync(plan), reportedSync(plan, behind));
   plan.training.zeroStage = 0;
   plan.training.gradientSync = GradientSync::Tensor;
+  EXPECT_LT(reportedSync(plan), 0.9 * reportedSync(plan, behind));
+  plan.training.gradientSync = GradientSync::Device;  // the padded buffer is filled when all is there
   EXPECT_EQ(reportedSync(plan), reportedSync(plan, behind));
+}
+
+TEST(Sync, OfZero2TakesItsTimeAtEveryMicroBatch) {
+  Plan plan = unlikeDepths();
+  const auto iteration = [&](int zeroStage) {
+    plan.training.zeroStage = zeroStage;
+    const AnalyticProfile profile(plan.model, plan.training);
+    return iterationTime(CostModel(plan.cluster, plan.model, plan.training, profile), plan.pipelines);
+  };
+  const Seconds once = iteration(1), always = iteration(2);
+  const AnalyticProfile profile(plan.model, plan.training);
+  const CostModel model(plan.cluster, plan.model, plan.training, profile);
+  const StageEnds exchanges = exchangeTimes(model, plan.pipelines);
+  ASSERT_EQ(exchanges.size(), plan.pipelines.size());
+  Seconds least{1e9};
+  for (std::size_t p = 0; p < exchanges.size(); ++p) {
+    Seconds most;
+    for (const Seconds time : exchanges[p]) most = std::max(most, time);
+    EXPECT_GT(most.value, 0);
+    least = std::min(least, static_cast<double>(plan.pipelines[p].microBatchCount() - 1) * most);
+  }
+  EXPECT_GT(always - once, 0.9 * least) << "all micro-batches but the last one, whose sums were there before";
 }
 
 // Public planners draw switches that limit nothing (field-faults).

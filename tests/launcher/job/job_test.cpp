@@ -294,12 +294,12 @@ TEST_F(JobTest, IsRefusedWhenSeveralNodesNameNoHost) {
 
 TEST_F(JobTest, IsRefusedWhenTheWorkerCannotExecuteThePlan) {
   LaunchRequest request = this->request(5);
-  request.plan.training.zeroStage = 2;
+  request.plan.training.attention = AttentionKernel::Fused;
   Recorder recorder;
   const auto run = launcher().startJob(request, recorder);
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().text(),
-              AllOf(HasSubstr("cpu-0: features: training: the runtime has no ZeRO-2 yet"), HasSubstr("cpu-1: features")));
+              AllOf(HasSubstr("cpu-0: features: training: the runtime has no fused attention kernel yet"), HasSubstr("cpu-1: features")));
 }
 
 TEST_F(JobTest, IsRefusedWhenAProgramLacksALibrary) {
