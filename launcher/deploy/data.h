@@ -15,6 +15,7 @@ struct PackedData {
   std::string sha256;
   std::uint64_t bytes = 0;       // of the file
   std::uint64_t trainBytes = 0;  // of them
+  std::string trainSha256;       // of these alone: what tells one training text from another
 };
 
 inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
@@ -25,6 +26,9 @@ inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
 /// which.
 [[nodiscard]] Result<PackedData> packData(const std::vector<std::string>& names, const std::filesystem::path& cache,
                                           const std::vector<std::string>& validationNames = {});
+
+/// Whether there is something behind each of the names, as packData would find.
+[[nodiscard]] Result<void> checkData(const std::vector<std::string>& names);
 
 /// The packed file as something to deploy.
 [[nodiscard]] Bundle bundleOf(const PackedData& data);
