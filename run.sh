@@ -3,6 +3,7 @@
 # runs the same loop headless: plan, compare, train on this machine.
 #   ./run.sh            everything
 #   ./run.sh --setup    only install
+#   ./run.sh --cuda DIR only the worker, for the LibTorch with CUDA (or the PyTorch) in DIR; launch gives it to nodes with that version
 set -euo pipefail
 root=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=resources/build/setup.sh
@@ -11,8 +12,13 @@ source "$root/resources/build/setup.sh"
 only_setup=no
 case "${1:-}" in
   --setup) only_setup=yes ;;
+  --cuda)
+    [ $# -eq 2 ] || die "--cuda needs the folder of a LibTorch with CUDA, or of a PyTorch: python3 -c 'import torch; print(torch.__path__[0])'"
+    build_cuda_worker "$2"
+    exit 0
+    ;;
   "") ;;
-  *) die "unknown option $1; usage: ./run.sh [--setup]" ;;
+  *) die "unknown option $1; usage: ./run.sh [--setup | --cuda DIR]" ;;
 esac
 
 has_display=no

@@ -87,7 +87,7 @@ void print(const std::vector<Compared>& rows) {
     }
     const KeyFigures figures = keyFiguresOf(*row.evaluation);
     table.push_back({row.planner, shortTime(figures.iteration.value), fmt::format("{:.2f} x", figures.iteration / *best),
-                     fmt::format("{:.4g}", figures.samplesPerSecond), fmt::format("{:.1f} %", 100 * figures.mfu),
+                     fmt::format("{:.4g}", figures.samplesPerSecond), figures.mfu > 0 ? fmt::format("{:.1f} %", 100 * figures.mfu) : "-",
                      fmt::format("{}", figures.pipelines), fmt::format("{:.1f} %", 100 * figures.bubbleFraction),
                      fmt::format("{:.0f} %", 100 * figures.worstMemory), fmt::format("{}", figures.idleDevices),
                      shortTime(row.search.value), figures.ownEstimate ? shortTime(figures.ownEstimate->value) : ""});

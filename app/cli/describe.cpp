@@ -85,8 +85,8 @@ std::string headline(const Plan& plan) {
   std::string text = fmt::format("{}/iteration{}", shortTime(predicted.iteration.value), errorBand(predicted));
   if (predicted.lowerBound.value > 0)
     text += fmt::format("   bound {}   gap {:.1f} %", shortTime(predicted.lowerBound.value), 100 * predicted.gap());
-  text += fmt::format("   {:.4g} samples/s   {:.4g} tokens/s   MFU {:.1f} %", predicted.samplesPerSecond,
-                      predicted.tokensPerSecond, 100 * predicted.mfu);
+  text += fmt::format("   {:.4g} samples/s   {:.4g} tokens/s", predicted.samplesPerSecond, predicted.tokensPerSecond);
+  if (predicted.mfu > 0) text += fmt::format("   MFU {:.1f} %", 100 * predicted.mfu);  // a model of times alone has no FLOPs
   // More work than the devices' peaks allow is never true (field-faults: nanoGPT PR #464).
   if (predicted.mfu > 1)
     text += "\nwarning: more than 100 % of the devices' peak: the profile or a device's peak_tflops is wrong";

@@ -36,10 +36,12 @@ std::string sparkline(const std::vector<double>& values, std::size_t width) {
 }
 
 double secondsSince1970() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+std::string lossText(double loss) { return std::isfinite(loss) ? fmt::format("{:.4f}", loss) : std::isnan(loss) ? "not a number" : "infinite"; }
 
 }  // namespace
 
-JobProgress::JobProgress(std::int64_t totalSteps) : totalSteps_(totalSteps), onTerminal_(::isatty(STDERR_FILENO) == 1) {}
+JobProgress::JobProgress(std::int64_t totalSteps, bool isRehearsal)
+    : totalSteps_(totalSteps), isRehearsal_(isRehearsal), onTerminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void JobProgress::line(const std::string& text, bool isMilestone) {
   if (onTerminal_ && !isMilestone) {
@@ -122,7 +124,8 @@ void JobProgress::onStep(const StepRecord& step) {
   const std::string of = totalSteps_ > 0 ? fmt::format(" of {}", totalSteps_) : "";
   const double tokensPerSecond = step.iterationMs > 0 ? static_cast<double>(step.tokens) / (step.iterationMs / 1e3) : 0;
   const double bubble = step.iterationMs > 0 ? 100 * step.bubbleMs / step.iterationMs : 0;
-  line(fmt::format("step {}{}  loss {:.4f}  {}/iteration  {} tokens/s  bubbles {:.0f} %", step.step, of, step.loss, shortTime(step.iterationMs / 1e3),
+  line(fmt::format("step {}{}  {}  {}/iteration  {} tokens/s  bubbles {:.0f} %", step.step, of,
+                   isRehearsal_ ? "rehearsed" : "loss " + lossText(step.loss), shortTime(step.iterationMs / 1e3),
                    shortCount(tokensPerSecond), bubble),
        step.step == 1 || step.step == totalSteps_);
 }
@@ -139,8 +142,8 @@ void JobProgress::onConnection(const std::string& node, const std::string& text)
 }
 
 void JobProgress::onFailure(const JobFailure& failure) {
-  const std::string who = failure.rank < 0 ? failure.node : fmt::format("rank {} on {}", failure.rank, failure.node);
-  line(fmt::format("failed: {}: {} (last complete step: {})", who, failure.reason, failure.lastStep), true);
+  const std::string who = failure.rank >= 0 ? fmt::format("rank {} on {}: ", failure.rank, failure.node) : failure.node.empty() ? "" : failure.node + ": ";
+  line(fmt::format("failed: {}{} (last complete step: {})", who, failure.reason, failure.lastStep), true);
 }
 
 FollowInterrupt::FollowInterrupt()
@@ -163,9 +166,11 @@ void addBoardOption(CLI::App& command, std::string& folder) {
 int exitCodeOf(JobState state) { return state == JobState::Failed || state == JobState::Stopped ? kFailed : kOk; }
 
 std::string describe(const JobStatus& status) {
-  std::string text = fmt::format("run {}  {}  {} steps\n", status.run, name(status.state), status.steps);
-  if (!status.losses.empty()) {
-    text += fmt::format("loss       {:.4f} -> {:.4f}   {}\n", status.losses.front(), status.losses.back(), sparkline(status.losses, 60));
+  std::string text = fmt::format("run {}  {}  {} steps{}\n", status.run, name(status.state), status.steps,
+                                 status.isRehearsal ? "  (a rehearsal: nothing was trained)" : "");
+  if (!status.queue.empty()) text += fmt::format("queue      {}\n", status.queue);
+  if (!status.losses.empty() && !status.isRehearsal) {
+    text += fmt::format("loss       {} -> {}   {}\n", lossText(status.losses.front()), lossText(status.losses.back()), sparkline(status.losses, 60));
     const auto broken = std::ranges::count_if(status.losses, [](double loss) { return !std::isfinite(loss); });
     if (broken > 0) text += fmt::format("           {} losses are not finite\n", broken);
   }
@@ -182,8 +187,8 @@ std::string describe(const JobStatus& status) {
   for (const auto& [rank, bytes] : status.peakBytes) peak = std::max(peak, bytes);
   if (peak > 0) text += fmt::format("memory     {:.2f} GiB on the fullest rank\n", gib(Bytes{peak}));
   if (status.failed) {
-    text += fmt::format("failed     {}{}: {} (last complete step {})\n", status.failed->rank < 0 ? "" : fmt::format("rank {} on ", status.failed->rank),
-                        status.failed->node, status.failed->reason, status.failed->lastStep);
+    text += fmt::format("failed     {}{}{}{} (last complete step {})\n", status.failed->rank < 0 ? "" : fmt::format("rank {} on ", status.failed->rank),
+                        status.failed->node, status.failed->node.empty() ? "" : ": ", status.failed->reason, status.failed->lastStep);
   }
   return text;
 }

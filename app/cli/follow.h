@@ -21,8 +21,8 @@ namespace evenkeel::cli {
 /// warnings and failures.
 class JobProgress final : public JobObserver {
  public:
-  /// totalSteps: 0 if not known.
-  explicit JobProgress(std::int64_t totalSteps);
+  /// totalSteps: 0 if not known. Of a rehearsal no loss is shown, for there is none.
+  explicit JobProgress(std::int64_t totalSteps, bool isRehearsal = false);
   void onPreflight(const PreflightRow& row) override;
   void onCopy(const std::string& node, std::uint64_t done, std::uint64_t total) override;
   void onState(JobState state) override;
@@ -46,6 +46,7 @@ class JobProgress final : public JobObserver {
   };
   std::map<std::string, Copy> copies_;  // by node
   std::int64_t totalSteps_;
+  bool isRehearsal_;
   std::optional<JobState> state_;
   bool onTerminal_ = false, isOpen_ = false;
   std::chrono::steady_clock::time_point lastLine_{}, lastFlush_{};

@@ -62,7 +62,7 @@ Result<std::optional<LaunchRequest>> nextAttempt(Launcher& launcher, const Launc
   if (wish == Run::OnFailure::Stop || status.state != JobState::Failed) return std::optional<LaunchRequest>();
   const auto checkpoint = launcher.lastCheckpointOf(status.run);
   if (!checkpoint) return checkpoint.error();
-  note("run {} failed{}\n", status.run, status.failed ? fmt::format(" on {}: {}", status.failed->node, status.failed->reason) : "");
+  note("run {} failed{}\n", status.run, status.failed ? fmt::format("{}: {}", status.failed->node.empty() ? "" : " on " + status.failed->node, status.failed->reason) : "");
   if (checkpoint->empty()) {
     return evenkeel::failed("--on-failure", "the run wrote no checkpoint before it failed, so that the next attempt would come no further",
                             failed.resume.empty() ? "save more often (--checkpoint-every)" : "save more often, or go on by hand with --resume " + failed.resume);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/cli/command.h"
@@ -14,6 +15,7 @@
 #include "core/cost/evaluate.h"
 #include "core/plan/features.h"
 #include "core/profile/table_profile.h"
+#include "launcher/discover/host_lists.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -25,7 +27,9 @@ struct Arguments {
   std::optional<std::int64_t> steps, seed, warmupSteps, checkpointEvery, checkpointKeep, evaluateEvery, evaluateBatches;
   std::optional<double> timeScale, learningRate, finalLearningRate, weightDecay, beta1, beta2, epsilon, gradientClip, dropout;
   std::optional<std::string> schedule, checkpointDirectory, onFailure, endCommand;
-  bool local = false, rehearse = false, detach = false, dryRun = false, asJson = false;
+  std::string slurmLogin, slurmFolder, identity, knownHosts;
+  std::vector<std::string> slurmOptions;
+  bool slurm = false, local = false, rehearse = false, detach = false, dryRun = false, preflight = false, asJson = false;
 };
 
 /// A folder of this machine as an absolute path; one of another machine as it was given.
@@ -84,7 +88,7 @@ Result<Run> runFrom(const Arguments& arguments) {
   JsonReader reader(json, context);
   Run run = readRun(reader);
   if (context.error) return *std::move(context.error);
-  if (run.train.empty()) return invalidInput(source, "names no training data", "add --data FILE or --data FOLDER");
+  if (run.train.empty() && !run.rehearsal) return invalidInput(source, "names no training data", "add --data FILE or --data FOLDER");
   if (!run.validation.empty() && run.evaluation.every == 0)
     return invalidInput(source, "names validation text and no step at which it is read", "add --evaluate-every N");
   if (run.rehearsal && (!arguments.resume.empty() || run.checkpoint.every > 0 || run.evaluation.every > 0))
@@ -102,7 +106,7 @@ Result<Plan> launchablePlan(const Arguments& arguments, bool dropout) {
   if (!profile) return profile.error();
   Evaluation evaluation = evaluate(*plan, **profile);
   auto& violations = evaluation.violations;
-  if (violations.empty() && !arguments.rehearse) violations = notLaunchable(*plan, ownRuntime());
+  if (violations.empty() && !arguments.rehearse && !arguments.preflight) violations = notLaunchable(*plan, ownRuntime());
   if (!violations.empty()) {
     return invalidInput(file, "cannot be launched",
                         fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
@@ -114,6 +118,33 @@ Result<Plan> launchablePlan(const Arguments& arguments, bool dropout) {
   return arguments.rehearse ? std::move(evaluation.plan) : *std::move(plan);
 }
 
+/// Nothing without --slurm.
+Result<std::optional<SlurmRequest>> slurmFrom(const Arguments& arguments) {
+  if (!arguments.slurm) {
+    if (!arguments.slurmLogin.empty() || !arguments.slurmFolder.empty() || !arguments.slurmOptions.empty())
+      return invalidInput("launch", "takes --slurm-login, --slurm-folder and --slurm-option for Slurm only", "add --slurm");
+    return std::optional<SlurmRequest>();
+  }
+  if (arguments.local) return invalidInput("--slurm", "and --local exclude each other", "leave one of them out");
+  SlurmRequest request;
+  if (!arguments.slurmLogin.empty()) {
+    auto hosts = parseHosts(arguments.slurmLogin);
+    if (!hosts) return invalidInput("--slurm-login", hosts.error().what, hosts.error().remedy);
+    if (hosts->size() != 1) return invalidInput("--slurm-login", "names more than one machine", "expected [USER@]HOST[:PORT]");
+    request.login = hosts->front().ssh;
+    request.login.identity = arguments.identity;
+    request.login.knownHosts = arguments.knownHosts;
+  }
+  if (!arguments.slurmFolder.empty() && !arguments.slurmFolder.starts_with('/'))
+    return invalidInput("--slurm-folder " + arguments.slurmFolder, "is no absolute path", "expected a folder that login node and nodes share");
+  request.folder = arguments.slurmFolder;
+  for (const std::string& option : arguments.slurmOptions) {
+    const std::size_t equals = option.find('=');
+    request.options.emplace_back(option.substr(0, equals), equals == std::string::npos ? "" : option.substr(equals + 1));
+  }
+  return std::optional(std::move(request));
+}
+
 Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.rehearse && !arguments.local) return invalidInput("--rehearse", "needs one clock for all ranks", "add --local");
   if (!arguments.rehearse && (arguments.timeScale || !arguments.profile.empty()))
@@ -121,6 +152,8 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   if (arguments.onFailure && !onFailureNamed(*arguments.onFailure))
     return invalidInput("--on-failure", fmt::format("\"{}\" is unknown", *arguments.onFailure),
                         "expected stop, resume or replan");
+  auto slurm = slurmFrom(arguments);
+  if (!slurm) return std::move(slurm).error();
   auto run = runFrom(arguments);
   if (!run) return std::move(run).error();
   auto plan = launchablePlan(arguments, run->dropout > 0);
@@ -129,6 +162,7 @@ Result<LaunchRequest> requestFrom(const Arguments& arguments) {
   request.plan = *std::move(plan);
   request.run = *std::move(run);
   request.local = arguments.local;
+  request.slurm = *std::move(slurm);
   if (!arguments.resume.empty()) request.resume = placeFor(arguments.resume, arguments.local);
   std::error_code unknown;
   if (arguments.local && !request.resume.empty() && !std::filesystem::is_directory(request.resume, unknown))
@@ -150,7 +184,31 @@ int dryRun(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   return kOk;
 }
 
-/// Detached means: step 1 is done, so that what cannot start is still seen here.
+/// Everything that a launch looks at before it sends anything, on all nodes; nothing is started.
+int preflight(Launcher& launcher, const LaunchRequest& request, bool asJson) {
+  FollowInterrupt interrupt;
+  JobProgress progress(0);
+  auto rows = launcher.preflight(request, progress, interrupt.token());
+  if (!rows) return report(rows.error());
+  // a worker that is not there yet cannot say what it cannot do
+  const bool isTold = std::ranges::any_of(*rows, [](const PreflightRow& row) { return row.check == "features" && !row.passed; });
+  const auto reasons = isTold || request.run.rehearsal ? std::vector<Violation>() : notLaunchable(request.plan, ownRuntime());
+  for (const Violation& reason : reasons) {
+    rows->push_back({.node = "", .check = "features", .passed = false, .detail = reason.where + ": " + reason.what, .remedy = reason.remedy});
+    progress.onPreflight(rows->back());
+  }
+  if (asJson) {
+    Json all = Json::array();
+    for (const PreflightRow& row : *rows)
+      all.push_back({{"node", row.node}, {"check", row.check}, {"passed", row.passed}, {"detail", row.detail}, {"remedy", row.remedy}});
+    printJson({{"rows", std::move(all)}});
+  }
+  const auto objections = static_cast<std::size_t>(std::ranges::count(*rows, false, &PreflightRow::passed));
+  if (objections == 0) return kOk;
+  return report(failed("preflight", fmt::format("{} against a launch", counted(objections, "objection")), "the rows above say what to do"));
+}
+
+/// Detached means: step 1 is done, so that what cannot start is still seen here; of a run that waits for Slurm, that Slurm has it.
 int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& interrupt, bool asJson) {
   struct FirstStep final : JobObserver {
     std::stop_source stop;
@@ -169,10 +227,11 @@ int run(const Arguments& arguments) {
   if (!request) return report(request.error());
   auto launcher = openLauncher();
   if (!launcher) return report(launcher.error());
+  if (arguments.preflight) return preflight(*launcher, *request, arguments.asJson);
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
   FollowInterrupt interrupt;
-  JobProgress progress(request->run.steps);
+  JobProgress progress(request->run.steps, request->run.rehearsal.has_value());
   if (!arguments.board.empty()) {
     if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
   }
@@ -180,6 +239,13 @@ int run(const Arguments& arguments) {
   progress.endLine();
   if (!started) return report(started.error());
   note("run {}\n", *started);
+  if (arguments.detach && request->slurm) {
+    const auto status = launcher->statusOf(*started);
+    if (!status) return report(status.error());
+    if (arguments.asJson) printJson(toJson(*status));
+    else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), *started);
+    return exitCodeOf(status->state);
+  }
   if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
   return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
 }
@@ -217,8 +283,17 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--beta2", arguments->beta2, "AdamW (default 0.95)");
   command->add_option("--seed", arguments->seed, "Of weights and sample order (default 1)");
   command->add_flag("--local", arguments->local, "Every node is this machine");
+  command->add_flag("--slurm", arguments->slurm, "As a Slurm job: no SSH to the nodes, only to a login node, or none from there");
+  command->add_option("--slurm-login", arguments->slurmLogin, "[USER@]HOST[:PORT] where sbatch is (default: this machine)");
+  command->add_option("--slurm-option", arguments->slurmOptions,
+                      "NAME=VALUE or NAME, an option of sbatch: partition=gpu, time=4:00:00, exclusive; may be given several times");
+  command->add_option("--slurm-folder", arguments->slurmFolder,
+                      "Folder that login node and nodes share, for programs and runs (default: below the home directory)");
+  command->add_option("--identity", arguments->identity, "File of the private key for the login node (default: as ~/.ssh/config says)");
+  command->add_option("--known-hosts", arguments->knownHosts, "File of the host keys that are trusted for it (default: ~/.ssh/known_hosts)");
   command->add_flag("--detach", arguments->detach, "Return once step 1 is done");
   command->add_flag("--dry-run", arguments->dryRun, "Only print the commands");
+  command->add_flag("--preflight", arguments->preflight, "Only look at the nodes: everything that would stand against a launch, each with its way out");
   command->add_option("--on-failure", arguments->onFailure,
                       "stop (default); resume: go on from the last checkpoint on the same nodes; replan: without the node that "
                       "failed. A detached run goes on when somebody attaches");

@@ -37,7 +37,7 @@ int listRuns(Launcher& launcher, bool asJson) {
   }
   std::vector<std::vector<std::string>> rows = {{"run", "state", "started (UTC)", "steps"}};
   for (const RunRow& row : *runs) {
-    rows.push_back({row.run, std::string(name(row.state)), fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.started))), fmt::format("{}", row.steps)});
+    rows.push_back({row.run, std::string(name(row.state)), fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.started))), fmt::format("{}{}", row.steps, row.isRehearsal ? " rehearsed" : "")});
   }
   fmt::print("{}", alignedTable(rows));
   return kOk;
@@ -53,7 +53,8 @@ int showStatus(Launcher& launcher, const Arguments& arguments) {
 int attach(const Arguments& arguments) {
   return withLauncher([&](Launcher& launcher) {
     FollowInterrupt interrupt;
-    JobProgress progress(0);
+    const auto request = launcher.requestOf(arguments.run);  // of an unknown run, followToEnd says so
+    JobProgress progress(request ? request->run.steps : 0, request && request->run.rehearsal);
     if (!arguments.board.empty()) {
       if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
     }

@@ -21,6 +21,7 @@ struct Arguments {
   std::string command, directory;
   TailOptions tail;
   ReachOptions reach;
+  WatchOptions watch;
   std::string address;
 };
 
@@ -30,7 +31,7 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const bool hasValue = i + 1 < words.size();
     if (words[i] == "--once") {
-      arguments.tail.once = true;
+      arguments.tail.once = arguments.watch.once = true;
     } else if (words[i] == "--dir" && hasValue) {
       arguments.directory = words[++i];
     } else if (words[i] == "--end") {
@@ -47,6 +48,9 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
       const auto from = parseNumber<std::int64_t>(words[++i]);
       if (!from) return std::nullopt;
       arguments.tail.from = *from;
+      arguments.watch.from.push_back(*from);  // one a node
+    } else if (words[i] == "--slurm" && hasValue) {
+      arguments.watch.slurmJob = words[++i];
     } else {
       return std::nullopt;
     }
@@ -65,8 +69,7 @@ int print(const Result<Json>& json) {
   return 0;
 }
 
-int tail(const std::filesystem::path& directory, const TailOptions& options) {
-  const auto end = tailJournal(directory, options);
+int tellEnd(const Result<TailEnd>& end) {
   if (!end) return complain(end.error());
   if (*end != TailEnd::Lost) return 0;
   std::fprintf(stderr, "evenkeel-agent: the agent is gone without a last record\n");
@@ -86,7 +89,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr,
                  "usage: evenkeel-agent version | listen --address A | reach --to A:PORT ... [--size BYTES ...] [--end] | run "
                  "--dir DIR | tail --dir DIR --from SEQ [--once] | stop --dir DIR | status "
-                 "--dir DIR\n");
+                 "--dir DIR | step --dir RUN | watch --dir RUN --slurm JOB --from SEQ ... [--once]\n");
     return kBadUse;
   }
   // one name for the directory, however it was written: processes are told by it
@@ -94,7 +97,12 @@ int main(int argc, char** argv) {
   const std::filesystem::path directory = std::filesystem::canonical(arguments->directory, failure);
   if (failure) return complain(invalidInput(arguments->directory, failure.message()));
   if (arguments->command == "run") return print(startRun(directory));
-  if (arguments->command == "tail") return tail(directory, arguments->tail);
+  if (arguments->command == "tail") return tellEnd(tailJournal(directory, arguments->tail));
+  if (arguments->command == "watch" && !arguments->watch.from.empty()) return tellEnd(watchRun(directory, arguments->watch));
+  if (arguments->command == "step") {
+    const auto ran = runStep(directory);
+    return !ran ? complain(ran.error()) : *ran ? 0 : 1;
+  }
   if (arguments->command == "status") return print(statusOfRun(directory));
   if (arguments->command == "stop") {
     const auto stopped = stopRun(directory);

@@ -15,6 +15,11 @@ inline constexpr const char* kJobFile = "job.json";
 inline constexpr const char* kNodeFile = "node.json";
 inline constexpr const char* kAgentFile = "agent.json";
 inline constexpr const char* kJournalFile = "journal.jsonl";
+// Of a run that Slurm starts, one level above.
+inline constexpr const char* kNodesFile = "nodes.json";
+inline constexpr const char* kStoreFile = "store.json";
+inline constexpr const char* kSlurmScript = "slurm.sh";
+inline constexpr const char* kSlurmLog = "slurm.log";
 
 /// "rank-3.log"
 [[nodiscard]] std::string logFileOf(int rank);

@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "launcher/agent/commands.h"
+#include "launcher/agent/given_run.h"
 #include "launcher/agent/supervisor.h"
 
 namespace evenkeel {
@@ -19,13 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Given {
-  NodeJob node;
-  Json run;
-  std::chrono::milliseconds deadline{};
-};
+}  // namespace
 
-Result<Given> readDirectory(const fs::path& directory) {
+Result<GivenRun> readRunDirectory(const fs::path& directory) {
   auto nodeJson = readJsonFile(directory / kNodeFile);
   if (!nodeJson) return std::move(nodeJson).error();
   auto node = parseNodeJob(*nodeJson, (directory / kNodeFile).string());
@@ -41,12 +38,10 @@ Result<Given> readDirectory(const fs::path& directory) {
   JsonReader timeouts = reader.object("timeouts");
   const double seconds = timeouts.number("start_s", {0.001, 86400.0});
   if (context.error) return *std::move(context.error);
-  return Given{*std::move(node), run, std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000))};
+  return GivenRun{*std::move(node), run, std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000))};
 }
 
-/// The checkpoint directory that the run names, held until this process ends, so that two runs never write into one. Only the
-/// node of rank 0 writes there; one that the run does not name lies in the run's own directory.
-Result<Fd> holdCheckpoints(const Given& given) {
+Result<Fd> holdCheckpoints(const GivenRun& given) {
   const bool writes = std::ranges::any_of(given.node.ranks, [](const NodeJob::Rank& rank) { return rank.rank == 0; });
   const auto checkpoint = given.run.find("checkpoint");
   if (!writes || checkpoint == given.run.end() || !checkpoint->is_object()) return Fd();
@@ -70,6 +65,8 @@ Result<Fd> holdCheckpoints(const Given& given) {
   return lock;
 }
 
+namespace {
+
 /// Leaves the terminal, the shell and their pipes; errors of ours go to agent.log from here on.
 void detach(const fs::path& directory) {
   ::setsid();
@@ -82,7 +79,7 @@ void detach(const fs::path& directory) {
 }
 
 /// The detached process: reports its start through `report`, then watches.
-[[noreturn]] void supervise(const fs::path& directory, Given given, Journal journal, Fd report) {
+[[noreturn]] void supervise(const fs::path& directory, GivenRun given, Journal journal, Fd report) {
   detach(directory);
   AgentRecord record{.pid = ::getpid(), .startTime = startTimeOf(::getpid()).value_or(0), .runId = given.node.runId};
   const auto save = [&] { return writeFileAtomically(directory / kAgentFile, prettyText(toJson(record)), true); };
@@ -113,7 +110,7 @@ void detach(const fs::path& directory) {
 
 Result<Json> startRun(const fs::path& directory) {
   ::umask(077);
-  auto given = readDirectory(directory);
+  auto given = readRunDirectory(directory);
   if (!given) return std::move(given).error();
   auto checkpoints = holdCheckpoints(*given);
   if (!checkpoints) return std::move(checkpoints).error();

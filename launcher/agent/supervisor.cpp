@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTermToKill{5000};
 constexpr std::chrono::milliseconds kGraceForCulprit{1000};
+constexpr std::chrono::milliseconds kGraceForOurs{500};  // until a signal that was sent to all of us has come to us too
 constexpr std::chrono::milliseconds kMostStopped{10'000};  // that a rank may stand still by SIGSTOP: its peers wait for it
 constexpr std::size_t kReadChunk = std::size_t{64} << 10U;
 constexpr std::size_t kMostLine = std::size_t{1} << 20U;
@@ -96,6 +97,7 @@ Result<int> Supervisor::start(std::chrono::milliseconds deadline) {
 
 Result<void> Supervisor::startStore() {
   auto environment = ownEnvironment();
+  for (const auto& [name, value] : job_.environment) environment[name] = value;  // the same libraries as the workers
   environment[kRunDirectoryVariable] = directory_.string();
   auto spawned =
       spawn({.argv = {job_.worker, "--store", "--address", job_.masterAddress, "--ranks", std::to_string(job_.worldSize)},
@@ -175,7 +177,10 @@ void Supervisor::readSignals() {
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (info.ssi_signo != SIGCHLD) beginStop(Stop::Asked);
   }
-  reap();  // several deaths may share one SIGCHLD
+  do {  // several deaths may share one SIGCHLD
+    looksAgain_ = false;
+    reap();
+  } while (looksAgain_);
   noticeStopped();
 }
 
@@ -279,6 +284,7 @@ void Supervisor::reap() {
 }
 
 void Supervisor::takeEnd(Watched& process, int status) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) awaitOwnSignal();
   if (process.isStore()) {
     if (isStoreEnding_ || stop_ != Stop::No) return;
     const std::string said = lastLineOf(directory_ / "store.log");
@@ -294,6 +300,22 @@ void Supervisor::takeEnd(Watched& process, int status) {
                 fmt::format("left with {} {}{}", endingText(status), wasGood ? "before it had finished" : "without a reason",
                             said.empty() ? "" : "; its log ends with: " + said),
                 process.lastStep, "own");
+}
+
+/// Slurm and service managers end all processes of a job at once: a worker that dies of that a moment before we hear of it has not
+/// failed.
+void Supervisor::awaitOwnSignal() {
+  const auto until = Clock::now() + kGraceForOurs;
+  while (stop_ == Stop::No) {
+    pollfd signal{signals_.get(), POLLIN, 0};
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (rest <= 0 || ::poll(&signal, 1, static_cast<int>(rest)) <= 0) return;
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == SIGCHLD) looksAgain_ = true;
+      else beginStop(Stop::Asked);
+    }
+  }
 }
 
 void Supervisor::reportFailure(Watched& process, const std::string& reason, std::int64_t lastStep, std::string_view cause) {

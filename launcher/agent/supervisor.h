@@ -27,6 +27,9 @@ class Supervisor {
   /// Watches until nothing of the run is left on this node and the journal is ended. Unbounded: training may take weeks.
   void watch();
 
+  /// A process of this node, or the start, has failed; else all have finished or were stopped.
+  [[nodiscard]] bool hasFailed() const { return hasFailed_; }
+
  private:
   using Clock = std::chrono::steady_clock;
   enum class Stop { No, Asked, AfterFailure };
@@ -58,6 +61,7 @@ class Supervisor {
   void takeEvent(Watched& process, const Json& event);
   void reap();
   void takeEnd(Watched& process, int status);
+  void awaitOwnSignal();
 
   void reportFailure(Watched& process, const std::string& reason, std::int64_t lastStep, std::string_view cause);
   void beginStop(Stop why);
@@ -75,6 +79,7 @@ class Supervisor {
   std::vector<Watched> processes_;  // the store first, if there is one
   int storePort_ = 0;
   Stop stop_ = Stop::No;
+  bool looksAgain_ = false;  // for ended processes: a SIGCHLD was taken elsewhere
   bool hasFailed_ = false;
   bool isStoreEnding_ = false;                 // its work is done
   std::optional<Clock::time_point> graceEnd_;  // a victim spoke; the culprit may still do so

@@ -132,6 +132,11 @@ Result<std::vector<fs::path>> textFilesNamed(const std::vector<std::string>& nam
   return files;
 }
 
+Result<void> checkData(const std::vector<std::string>& names) {
+  const auto sources = sourcesNamed(names);
+  return sources ? Result<void>() : sources.error();
+}
+
 Result<PackedData> packData(const std::vector<std::string>& names, const fs::path& cache,
                             const std::vector<std::string>& validationNames) {
   if (names.empty()) return invalidInput("data", "no training text is named", "name files or folders with --data");
@@ -177,6 +182,7 @@ Result<PackedData> packData(const std::vector<std::string>& names, const fs::pat
   if (auto done = append(sources->files); !done) return done.error();
   data.trainBytes = data.bytes;
   if (data.bytes == 0) return invalidInput(names.front(), "the training text is empty");
+  data.trainSha256 = Sha256(hash).finish();
   if (auto done = append(validation->files); !done) return done.error();
   if (!validationNames.empty() && data.bytes == data.trainBytes)
     return invalidInput(validationNames.front(), "the text to evaluate on is empty");

@@ -18,6 +18,7 @@ struct PackedData {
   std::string sha256;
   std::uint64_t bytes = 0;       // of the file
   std::uint64_t trainBytes = 0;  // of them
+  std::string trainSha256;       // of these alone: what tells one training text from another
   TokenType token = TokenType::Uint8;
   bool isText = true;
   std::int64_t leastToken = 0, greatestToken = 0;
@@ -38,6 +39,9 @@ inline constexpr std::uint64_t kMostDataBytes = std::uint64_t{4} << 30U;
 
 /// Why a model with a vocabulary of `vocab` cannot be trained on it; nothing if it can.
 [[nodiscard]] std::optional<Error> objectionTo(const PackedData& data, std::int64_t vocab);
+
+/// Whether there is something behind each of the names, as packData would find.
+[[nodiscard]] Result<void> checkData(const std::vector<std::string>& names);
 
 /// The packed file as something to deploy.
 [[nodiscard]] Bundle bundleOf(const PackedData& data);

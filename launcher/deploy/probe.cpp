@@ -12,8 +12,8 @@ namespace evenkeel {
 namespace {
 
 constexpr const char* kScript = R"sh(
-data=${XDG_DATA_HOME:-$HOME/.local/share}/evenkeel
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/evenkeel
+data=${1:-${XDG_DATA_HOME:-$HOME/.local/share}}/evenkeel
+cache=${1:-${XDG_CACHE_HOME:-$HOME/.cache}}/evenkeel
 echo "data=$data"
 echo "cache=$cache"
 echo "architecture=$(uname -m)"
@@ -45,8 +45,8 @@ std::string firstLine(std::string_view text) { return std::string(text.substr(0,
 
 }  // namespace
 
-Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop) {
-  auto output = run(host, {.argv = {"sh", "-c", kScript}, .deadline = deadline}, std::move(stop));
+Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop, const std::string& folder) {
+  auto output = run(host, {.argv = {"sh", "-c", kScript, "sh", folder}, .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
   if (!output->ending.wasGood())
     return failed(host.name(), fmt::format("cannot be examined ({}): {}", output->ending.text(), firstLine(output->err)));
@@ -93,10 +93,11 @@ Error explainFailure(const std::string& where, const std::string& program, const
       where, fmt::format("{} does not work ({}){}{}", program, output.ending.text(), said.empty() ? "" : ": ", firstLine(said)));
 }
 
-Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline, std::stop_token stop) {
+Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline, std::stop_token stop,
+                         const std::string& libraries) {
   const std::string script =
-      R"("$1/evenkeel-agent" version >/dev/null || exit; echo agent runs; "$1/evenkeel-worker" --features)";
-  auto tried = run(host, {.argv = {"sh", "-c", script, "sh", directory}, .deadline = deadline}, std::move(stop));
+      R"([ -z "$2" ] || export LD_LIBRARY_PATH="$2"; "$1/evenkeel-agent" version >/dev/null || exit; echo agent runs; "$1/evenkeel-worker" --features)";
+  auto tried = run(host, {.argv = {"sh", "-c", script, "sh", directory, libraries}, .deadline = deadline}, std::move(stop));
   if (!tried) return std::move(tried).error();
   constexpr std::string_view kAgentRuns = "agent runs\n";
   if (!tried->ending.wasGood())

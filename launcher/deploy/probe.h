@@ -21,13 +21,14 @@ struct NodeFacts {
   std::string unwritable;  // the first of both directories, or of what is there of its path, that cannot be written; empty: none
 };
 
-/// One command, one script. Changes nothing.
-[[nodiscard]] Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop = {});
+/// One command, one script. Changes nothing. With a folder, both directories are FOLDER/evenkeel.
+[[nodiscard]] Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop = {},
+                                      const std::string& folder = {});
 
 /// Runs `evenkeel-worker --features` and `evenkeel-agent version` there. Returns what the worker prints; an Error says in words
-/// what the node lacks: a library, a newer C library, another architecture, permission to run programs.
+/// what the node lacks (libraries: a folder of its own that is searched too): a library, a newer C library, another architecture, permission to run programs.
 [[nodiscard]] Result<Json> tryPrograms(Host& host, const std::string& directory, std::chrono::milliseconds deadline,
-                                       std::stop_token stop = {});
+                                       std::stop_token stop = {}, const std::string& libraries = {});
 
 /// Why a program that was started did not work, in words; where = node.
 [[nodiscard]] Error explainFailure(const std::string& where, const std::string& program, const CommandOutput& output);

@@ -79,6 +79,7 @@ class HostReader {
 
   void readNetwork() {
     if (const ProbeAnswer* said = answer("network")) network_ = parseNetwork(said->text);
+    host_.addresses = network_.addresses;
   }
 
   /// Takes over what a tool reported; false if the host has no such tool.

@@ -40,6 +40,7 @@ struct FoundHost {
   std::optional<FoundTorch> torch;  // of hosts with GPUs
   std::string links;  // between the GPUs: "NV12", "PHB", ...; empty: unknown
   NodeNic nic;
+  std::vector<std::string> addresses;  // "eth0 10.0.0.1"
   std::string architecture, libc;
   Bytes memory, diskFree;
 };

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "launcher/agent/journal.h"
 #include "launcher/job/end_of_run.h"
 #include "launcher/job/records.h"
+#include "launcher/job/slurm_start.h"
 #include "launcher/job/starter.h"
 
 namespace evenkeel {
@@ -19,6 +21,7 @@ constexpr std::chrono::milliseconds kLongestPause{5'000};
 constexpr std::chrono::milliseconds kGraceForCulprit{2'000};
 constexpr std::size_t kMostQueued = 4096;
 constexpr int kAgentGone = 3;  // exit status of `tail`
+constexpr const char* kLoginNode = "the login node";
 
 double larger(double a, double b) { return std::max(a, b); }
 
@@ -69,7 +72,8 @@ Result<JobStatus> Follower::follow() {
   Result<void> stored;
   {
     std::vector<std::jthread> tails;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (run_.slurm) tails.emplace_back([this, from](const std::stop_token& stop) { watchSlurm(from, stop); });
+    for (std::size_t i = 0; i < nodes_.size() && !run_.slurm; ++i) {
       const int node = static_cast<int>(i);
       if (!outcome_.hasEnded(node)) {
         tails.emplace_back([this, node, first = from[i]](const std::stop_token& stop) { tailNode(node, first, stop); });
@@ -144,6 +148,51 @@ bool Follower::tailOnce(int node, std::int64_t& next, bool& wasCut, const std::s
   return refuse(failed(place.name, fmt::format("the journal cannot be read ({}): {}", output->ending.text(), output->err)));
 }
 
+void Follower::watchSlurm(std::vector<std::int64_t> next, const std::stop_token& stop) {
+  bool wasCut = false;
+  auto pause = kFirstPause;
+  while (!stop.stop_requested()) {
+    const auto before = next;
+    if (watchOnce(next, wasCut, stop)) return post({.kind = Message::Kind::WatchEnded}, stop);
+    pause = next != before ? kFirstPause : std::min(2 * pause, kLongestPause);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, pause, [] { return false; });
+  }
+}
+
+/// One connection; true if there is nothing more to come.
+bool Follower::watchOnce(std::vector<std::int64_t>& next, bool& wasCut, const std::stop_token& stop) {
+  const auto cut = [&](const Error& error) {
+    if (!wasCut) post({.kind = Message::Kind::Cut, .error = error}, stop);
+    wasCut = true;
+    return false;
+  };
+  const auto refuse = [&](const Error& error) {
+    post({.kind = Message::Kind::Refused, .error = error}, stop);
+    return true;
+  };
+  auto login = connect_(run_.slurm->request.login, kLoginNode, run_.timeouts.connect, stop);
+  if (stop.stop_requested()) return true;
+  if (!login) {
+    const bool mayPass = login.error().code == Error::Code::Unreachable || login.error().code == Error::Code::Cancelled;
+    return mayPass ? cut(login.error()) : refuse(login.error());
+  }
+  const auto onLine = [&](std::string_view line) {
+    if (std::exchange(wasCut, false)) post({.kind = Message::Kind::Back}, stop);
+    if (auto queue = parseQueueLine(line)) return post({.kind = Message::Kind::Queue, .record = *std::move(queue)}, stop);
+    auto watched = parseWatchedRecord(line, next.size());
+    if (!watched || integerOf(watched->record, "seq") != next[watched->node]) return;
+    ++next[watched->node];
+    post({.node = static_cast<int>(watched->node), .kind = Message::Kind::Record, .record = std::move(watched->record)}, stop);
+  };
+  const auto output = followLines(**login, {.argv = watchCommand(run_, next, false), .silence = kSilence}, onLine, stop);
+  if (stop.stop_requested()) return true;
+  if (!output) return cut(output.error());
+  if (output->ending.wasGood()) return true;
+  if (!output->ending.signal.empty()) return cut(unreachable(kLoginNode, "the reader of the journals ended"));
+  return refuse(failed(kLoginNode, fmt::format("the journals cannot be read ({}): {}", output->ending.text(), output->err)));
+}
+
 void Follower::post(Message message, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, stop, [&] { return queue_.size() < kMostQueued; });
@@ -189,28 +238,44 @@ Result<void> Follower::store(const std::vector<Message>& messages) {
 }
 
 void Follower::handle(const Message& message) {
-  Node& node = nodes_[static_cast<std::size_t>(message.node)];
-  const std::string& name = run_.nodes[static_cast<std::size_t>(message.node)].name;
+  const std::string name = run_.slurm ? kLoginNode : run_.nodes[static_cast<std::size_t>(message.node)].name;
+  // through the login node all nodes are reached, or none
+  const std::span<Node> touched = run_.slurm ? std::span(nodes_) : std::span(nodes_).subspan(static_cast<std::size_t>(message.node), 1);
   switch (message.kind) {
     case Message::Kind::Record:
+      noteRunning();
       outcome_.takeRecord(message.node, message.record);
       tell(message.node, message.record);
       break;
     case Message::Kind::Cut:
-      node.cutSince = Clock::now();
-      node.reason = message.error.what;
+      for (Node& node : touched) node = {.cutSince = Clock::now(), .reason = message.error.what, .refused = {}};
       observer_.onConnection(name, message.error.text());
       break;
     case Message::Kind::Back:
-      node.cutSince.reset();
+      for (Node& node : touched) node.cutSince.reset();
       observer_.onConnection(name, "");
       break;
     case Message::Kind::Gone: outcome_.takeGone(message.node); break;
     case Message::Kind::Refused:
-      node.refused = message.error;
-      node.reason = message.error.what;
+      for (Node& node : touched) node = {.cutSince = node.cutSince, .reason = message.error.what, .refused = message.error};
       break;
+    case Message::Kind::Queue: handleQueue(message.record); break;
+    case Message::Kind::WatchEnded: isWatchOver_ = true; break;
   }
+}
+
+void Follower::handleQueue(const Json& queue) {
+  const std::string& job = run_.slurm->id;
+  if (queue.value("over", false)) outcome_.takeOver(endedBySlurm(job, queue));
+  else observer_.onLog("Slurm", -1, "info", describeQueue(job, queue));
+}
+
+/// A run that Slurm starts is being prepared until one of its nodes has said something.
+void Follower::noteRunning() {
+  if (run_.state != JobState::Preparing) return;
+  run_.state = JobState::Running;
+  [[maybe_unused]] const auto noted = history_.setState(run_.id, run_.state);  // its end is what has to be noted
+  observer_.onState(run_.state);
 }
 
 void Follower::tell(int node, const Json& record) {
@@ -245,6 +310,7 @@ bool Follower::isSettled(int node) const {
 
 /// A node that is cut off is given up only when nothing is left to be learnt from the others.
 bool Follower::isOver() const {
+  if (run_.slurm) return isWatchOver_ || isLongCut(0);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!isSettled(static_cast<int>(i))) return false;
   }
@@ -269,6 +335,11 @@ void Follower::stopOthersIfDue() {
   if (!outcome_.hasOwnFailure()) {
     if (!victimSince_) victimSince_ = Clock::now();
     if (Clock::now() < *victimSince_ + kGraceForCulprit) return;
+  }
+  if (run_.slurm) {
+    // of the job as a whole; Slurm's word on it is waited for by the watch
+    stoppers_.emplace_back([this] { [[maybe_unused]] const auto report = stopSlurm(run_, connect_); });
+    return;
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (outcome_.hasEnded(static_cast<int>(i))) continue;

@@ -37,10 +37,10 @@ class Follower {
  private:
   using Clock = std::chrono::steady_clock;
   struct Message {
-    enum class Kind { Record, Cut, Back, Gone, Refused };
+    enum class Kind { Record, Cut, Back, Gone, Refused, Queue, WatchEnded };  // the last two: of a Slurm job; its cuts are those of all nodes
     int node = 0;
     Kind kind = Kind::Record;
-    Json record;
+    Json record;  // or what Slurm says
     Error error;  // of Cut and Refused
   };
   struct Node {
@@ -53,6 +53,9 @@ class Follower {
   void tailNode(int node, std::int64_t from, const std::stop_token& stop);
   /// One connection; true if the node's tail is over.
   bool tailOnce(int node, std::int64_t& next, bool& wasCut, const std::stop_token& stop);
+  /// The same for all nodes of a Slurm job, through its login node.
+  void watchSlurm(std::vector<std::int64_t> next, const std::stop_token& stop);
+  bool watchOnce(std::vector<std::int64_t>& next, bool& wasCut, const std::stop_token& stop);
   void post(Message message, const std::stop_token& stop);
 
   // of the caller's thread
@@ -61,6 +64,8 @@ class Follower {
   std::vector<Message> take(std::optional<Clock::time_point> until);
   Result<void> store(const std::vector<Message>& messages);
   void handle(const Message& message);
+  void handleQueue(const Json& queue);
+  void noteRunning();
   void tell(int node, const Json& record);
   [[nodiscard]] bool isSettled(int node) const;
   [[nodiscard]] bool isLongCut(int node) const;
@@ -79,6 +84,7 @@ class Follower {
   std::vector<Node> nodes_;
   std::optional<Clock::time_point> victimSince_;  // a victim spoke; the culprit may still do so
   std::vector<std::jthread> stoppers_;
+  bool isWatchOver_ = false;  // of a Slurm job
 
   std::mutex mutex_;  // of what follows
   std::condition_variable_any changed_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,13 +14,14 @@
 namespace evenkeel {
 namespace {
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE runs (
   id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL,
   plan TEXT NOT NULL, run TEXT NOT NULL, nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT,
-  stop_requested INTEGER NOT NULL DEFAULT 0, continues TEXT NOT NULL DEFAULT '');
+  stop_requested INTEGER NOT NULL DEFAULT 0, continues TEXT NOT NULL DEFAULT '',
+  slurm TEXT NOT NULL DEFAULT '');
 CREATE TABLE events (
   run TEXT NOT NULL, node INTEGER NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, record TEXT NOT NULL,
   PRIMARY KEY (run, node, seq)) WITHOUT ROWID;
@@ -52,10 +54,11 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
   }
   Result<void> made;
   if (version == 0) made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion));
-  if (version == 1) {
-    made = database_.execute(
-        fmt::format("ALTER TABLE runs ADD COLUMN continues TEXT NOT NULL DEFAULT ''; PRAGMA user_version = {};", kSchemaVersion));
-  }
+  // From each version to the next one.
+  constexpr std::array<const char*, kSchemaVersion - 1> kSteps = {"ALTER TABLE runs ADD COLUMN continues TEXT NOT NULL DEFAULT '';",
+                                                                  "ALTER TABLE runs ADD COLUMN slurm TEXT NOT NULL DEFAULT '';"};
+  for (auto from = version; from > 0 && from < kSchemaVersion && made; ++from)
+    made = database_.execute(fmt::format("{} PRAGMA user_version = {};", kSteps[static_cast<std::size_t>(from) - 1], from + 1));
   if (version > kSchemaVersion) {
     made = failed(file.string(),
                   fmt::format("was written by a newer Evenkeel (schema {}; this one knows {})", version, kSchemaVersion),
@@ -67,8 +70,8 @@ Result<void> RunHistory::prepareSchema(const std::filesystem::path& file) {
 
 Result<void> RunHistory::add(const RunRecord& record) {
   Statement insert = database_.prepare(
-      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, continues, failed) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
+      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, continues, slurm, failed) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)");
   const std::string nodes = textOf(toJson(record.nodes)), timeouts = textOf(toJson(record.timeouts));
   insert.add(std::string_view(record.id)).add(record.created).add(name(record.state)).add(std::int64_t{record.worldSize});
   insert.add(std::string_view(textOf(record.plan)))
@@ -76,15 +79,16 @@ Result<void> RunHistory::add(const RunRecord& record) {
       .add(std::string_view(nodes))
       .add(std::string_view(timeouts));
   insert.add(record.predictedIterationMs).add(std::string_view(record.continues));
+  const std::string slurm = record.slurm ? textOf(toJson(*record.slurm)) : std::string();
+  insert.add(std::string_view(slurm));
   if (!insert.run()) return database_.lastError();
   return {};
 }
 
 Result<RunRecord> RunHistory::find(const std::string& id) {
   Statement query = database_.prepare(
-      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested, continues "
-      "FROM "
-      "runs WHERE id = ?");
+      "SELECT created, state, world_size, plan, run, nodes, timeouts, predicted_iteration_ms, failed, stop_requested, continues, "
+      "slurm FROM runs WHERE id = ?");
   query.add(std::string_view(id));
   if (!query.step()) return query.hasFailed() ? database_.lastError() : unknownRun(id);
   RunRecord record{.id = id, .created = query.number(0), .worldSize = static_cast<int>(query.integer(2))};
@@ -105,6 +109,11 @@ Result<RunRecord> RunHistory::find(const std::string& id) {
   record.timeouts = *timeouts;
   record.stopRequested = query.integer(9) != 0;
   record.continues = query.text(10);
+  if (const std::string slurm = query.text(11); !slurm.empty()) {
+    auto job = parseSlurmJob(slurm, id + ": slurm");
+    if (!job) return std::move(job).error();
+    record.slurm = *std::move(job);
+  }
   if (!query.isNull(7)) record.predictedIterationMs = query.number(7);
   if (!query.isNull(8)) {
     auto failure = parseFailure(query.text(8), id + ": failed");
@@ -119,6 +128,14 @@ Result<bool> RunHistory::setState(const std::string& id, JobState state, const s
   update.add(name(state)).add(failure ? std::optional(textOf(toJson(*failure))) : std::nullopt).add(std::string_view(id));
   if (!update.run()) return database_.lastError();
   return database_.changes() > 0;
+}
+
+Result<void> RunHistory::setSlurmJob(const std::string& id, const SlurmJob& job) {
+  Statement update = database_.prepare("UPDATE runs SET slurm = ? WHERE id = ?");
+  const std::string text = textOf(toJson(job));
+  update.add(std::string_view(text)).add(std::string_view(id));
+  if (!update.run()) return database_.lastError();
+  return {};
 }
 
 Result<void> RunHistory::requestStop(const std::string& id) {
@@ -187,16 +204,24 @@ Result<void> RunHistory::replay(const std::string& id, const std::function<void(
 Result<std::vector<RunRow>> RunHistory::rows() {
   Statement query = database_.prepare(
       "SELECT id, state, created, (SELECT COUNT(*) FROM (SELECT step FROM steps WHERE run = runs.id GROUP BY step HAVING "
-      "COUNT(*) = runs.world_size)) "
+      "COUNT(*) = runs.world_size)), continues, json_extract(run, '$.rehearsal') IS NOT NULL "
       "FROM runs ORDER BY created DESC, id DESC");
   std::vector<RunRow> rows;
+  std::vector<std::size_t> later;  // attempts: some of their steps are those of an earlier run
   while (query.step()) {
+    if (!query.text(4).empty()) later.push_back(rows.size());
     rows.push_back({.run = query.text(0),
                     .state = jobStateOf(query.text(1)).value_or(JobState::Failed),
                     .started = query.number(2),
-                    .steps = query.integer(3)});
+                    .steps = query.integer(3),
+                    .isRehearsal = query.integer(5) != 0});
   }
   if (query.hasFailed()) return database_.lastError();
+  for (const std::size_t row : later) {
+    auto status = statusOf(rows[row].run);
+    if (!status) return std::move(status).error();
+    rows[row].steps = status->steps;
+  }
   return rows;
 }
 
@@ -223,6 +248,7 @@ Result<JobStatus> RunHistory::statusOf(const std::string& id) {
   if (!record) return std::move(record).error();
   JobStatus status{
       .run = id, .state = record->state, .predictedIterationMs = record->predictedIterationMs, .failed = record->failed};
+  status.isRehearsal = record->run.contains("rehearsal");
   Statement steps = database_.prepare(
       "SELECT MAX(iteration_ms), tokens, MIN(rank) FROM steps WHERE run = ? GROUP BY step HAVING COUNT(*) = ? ORDER BY step");
   steps.add(std::string_view(id)).add(std::int64_t{record->worldSize});

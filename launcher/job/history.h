@@ -23,6 +23,14 @@ struct JobNode {
   bool operator==(const JobNode&) const = default;
 };
 
+/// The job of Slurm that a run is.
+struct SlurmJob {
+  std::string id;  // a number
+  SlurmRequest request;
+  std::string directory;  // of the run, shared by login node and nodes
+  bool operator==(const SlurmJob&) const = default;
+};
+
 struct RunRecord {
   std::string id;
   double created = 0;  // seconds since 1970, UTC
@@ -35,6 +43,7 @@ struct RunRecord {
   std::optional<JobFailure> failed;
   std::string continues;       // the failed run that this one goes on for; empty: none
   bool stopRequested = false;  // a person asked for its end: what fails from then on fails because of that
+  std::optional<SlurmJob> slurm;
 };
 
 /// Every run of this person on this machine: plan, settings, all records of all nodes, outcome. An SQLite file that several
@@ -47,6 +56,8 @@ class RunHistory {
   [[nodiscard]] Result<void> add(const RunRecord& record);
   /// An unknown id is InvalidInput.
   [[nodiscard]] Result<RunRecord> find(const std::string& id);
+  /// The number that Slurm has given to a run's job.
+  Result<void> setSlurmJob(const std::string& id, const SlurmJob& job);
   /// Returns false if it had that state already: of several that find out that a run has ended, one is the first.
   Result<bool> setState(const std::string& id, JobState state, const std::optional<JobFailure>& failure = {});
 

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -29,11 +31,21 @@ struct LaunchTimeouts {
   bool operator==(const LaunchTimeouts&) const = default;
 };
 
+/// A run that a Slurm job starts, on nodes that nobody logs in to: all that is sent goes to one login node, into a folder that the
+/// nodes share with it, and all that comes back is read there.
+struct SlurmRequest {
+  SshTarget login;                                           // where sbatch, squeue and scancel are; no host: this machine
+  std::vector<std::pair<std::string, std::string>> options;  // of sbatch, without the dashes: {"partition", "gpu"}; no value: ""
+  std::string folder;                                        // the shared one, absolute; empty: the home directory's XDG folders
+  bool operator==(const SlurmRequest&) const = default;
+};
+
 /// What is to run, and where.
 struct LaunchRequest {
   Plan plan;
   Run run;
   bool local = false;              // every node is this machine, whatever its ssh target says
+  std::optional<SlurmRequest> slurm;  // not with local; the nodes' ssh targets are not used
   std::string resume;              // a checkpoint, or a folder of them, on the machine of rank 0; empty: from the beginning
   std::string continues;           // the failed run that this one goes on for; empty: none
   std::filesystem::path programs;  // the folder of evenkeel-agent and evenkeel-worker
@@ -43,7 +55,7 @@ struct LaunchRequest {
 /// One thing that was looked at on one node before anything is started there.
 struct PreflightRow {
   std::string node;   // empty: concerns the job as a whole
-  std::string check;  // "plan", "run", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections"
+  std::string check;  // "plan", "run", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections", "slurm"
   bool passed = false;
   std::string detail;  // what was found, or why it will not do
   std::string remedy;  // may be empty
@@ -98,6 +110,7 @@ struct LoginAdvisor {
 /// The usual connector (this machine, or SSH), with somebody to ask.
 [[nodiscard]] Connector connectorAsking(std::shared_ptr<LoginAdvisor> advisor);
 
+class Preparation;
 class RunHistory;
 
 /// Starts jobs, follows them, stops them, remembers them. A job is detached on its nodes: it needs no launcher to go on, and
@@ -122,7 +135,8 @@ class Launcher {
   /// The commands that a start would run, a line each, to be read or copied; nothing is connected.
   [[nodiscard]] Result<std::vector<std::string>> dryRun(const LaunchRequest& request);
 
-  /// Preflight, copy what the nodes lack, start the agents (rank 0's first). Returns the run's id once all workers run.
+  /// Preflight, copy what the nodes lack, start the agents (rank 0's first). Returns the run's id once all workers run, or once Slurm
+  /// has taken the job (state Preparing until it starts).
   /// On failure nothing is left running, and the Error names every node that objected; a stop request is Error::Cancelled.
   [[nodiscard]] Result<std::string> startJob(const LaunchRequest& request, JobObserver& observer, std::stop_token stop = {});
 
@@ -160,6 +174,8 @@ class Launcher {
   [[nodiscard]] Result<std::int64_t> totalStepsOf(const std::string& run);
 
  private:
+  [[nodiscard]] Result<std::string> submit(const LaunchRequest& request, Preparation& preparation, JobObserver& observer,
+                                           const std::stop_token& stop);
   Launcher(std::unique_ptr<RunHistory> history, std::filesystem::path cacheDirectory, Connector connect);
   std::unique_ptr<RunHistory> history_;
   std::filesystem::path cacheDirectory_;  // of this machine

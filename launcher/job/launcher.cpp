@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "launcher/job/dry_run.h"
 #include "launcher/job/end_of_run.h"
 #include "launcher/job/follower.h"
 #include "launcher/job/job.h"
 #include "launcher/job/records.h"
+#include "launcher/job/slurm_start.h"
 #include "launcher/job/starter.h"
-#include "launcher/ssh/quoting.h"
 
 namespace evenkeel {
 namespace {
@@ -57,6 +58,25 @@ std::optional<Glance> glanceAt(const JobNode& node, const Connector& connect, st
       });
   if (!output) glance.isGone = false;  // what came is right, but it may not be all
   return glance;
+}
+
+/// The same of all nodes of a run that Slurm starts; also how its job stands, if that could be asked.
+std::optional<Json> glanceAtSlurm(const RunRecord& record, const Connector& connect, const std::vector<std::int64_t>& from,
+                                  std::vector<std::optional<Glance>>& glances) {
+  auto login = connect(record.slurm->request.login, "the login node", kQuick, {});
+  if (!login) return std::nullopt;
+  std::optional<Json> queue;
+  const auto output = followLines(**login, {.argv = watchCommand(record, from, true), .deadline = 5 * kQuick}, [&](std::string_view line) {
+    if (auto told = parseQueueLine(line)) {
+      queue = std::move(told);
+    } else if (auto watched = parseWatchedRecord(line, glances.size())) {
+      std::optional<Glance>& glance = glances[watched->node];
+      if (!glance) glance.emplace();
+      glance->records.push_back(std::move(watched->record));
+    }
+  });
+  if (!output || !output->ending.wasGood()) return std::nullopt;  // what came is right, but it may not be all
+  return queue;
 }
 
 }  // namespace
@@ -125,6 +145,7 @@ Result<std::string> Launcher::startJob(const LaunchRequest& request, JobObserver
   if (auto objection = preparation.objection()) return *std::move(objection);
   preparation.copy();
   if (auto objection = preparation.objection()) return *std::move(objection);
+  if (request.slurm) return submit(request, preparation, observer, stop);
   Starter starter(request, preparation, stop);
   const std::string& id = starter.record().id;
   if (auto added = history_->add(starter.record()); !added) return added.error();
@@ -151,10 +172,31 @@ Result<std::string> Launcher::startJob(const LaunchRequest& request, JobObserver
   return error;
 }
 
+Result<std::string> Launcher::submit(const LaunchRequest& request, Preparation& preparation, JobObserver& observer,
+                                     const std::stop_token& stop) {
+  SlurmStarter starter(request, preparation, stop);
+  const std::string id = starter.record().id;
+  if (auto added = history_->add(starter.record()); !added) return added.error();
+  if (const auto submitted = starter.submit(); !submitted) {
+    const bool wasStopped = stop.stop_requested();
+    const JobFailure failure{.node = {}, .reason = submitted.error().text()};
+    const auto state = wasStopped ? JobState::Stopped : JobState::Failed;
+    if (auto ended = endRun(*history_, starter.record(), state, wasStopped ? std::nullopt : std::optional(failure), &observer); !ended)
+      return ended.error();
+    if (!wasStopped) observer.onFailure(failure);
+    observer.onState(state);
+    return wasStopped ? Error{Error::Code::Cancelled, id, "was stopped before Slurm had it", ""} : submitted.error();
+  }
+  if (auto noted = history_->setSlurmJob(id, *starter.record().slurm); !noted) return noted.error();
+  observer.onLog("Slurm", -1, "info", fmt::format("Slurm has taken the run as job {}", starter.record().slurm->id));
+  return id;
+}
+
 Result<JobStatus> Launcher::followJob(const std::string& run, JobObserver& observer, std::stop_token stop) {
   auto record = history_->find(run);
   if (!record) return std::move(record).error();
-  if (record->state == JobState::Preparing)
+  const bool isWaiting = record->slurm && !record->slurm->id.empty();
+  if (record->state == JobState::Preparing && !isWaiting)
     return failed(run, "is still being started, or was left so", "stop it and start anew");
   return Follower(*history_, *std::move(record), connect_, observer, std::move(stop)).follow();
 }
@@ -165,7 +207,8 @@ Result<StopReport> Launcher::stopJob(const std::string& run) {
   if (!hasEnded(record->state)) {
     if (auto asked = history_->requestStop(run); !asked) return asked.error();
   }
-  const StopReport report = stopNodes(record->nodes, connect_, record->timeouts);
+  const StopReport report =
+      record->slurm ? stopSlurm(*record, connect_) : stopNodes(record->nodes, connect_, record->timeouts);
   if (record->state == JobState::Preparing && report.complete()) {
     if (auto ended = endRun(*history_, *record, JobState::Stopped, {}, nullptr); !ended) return ended.error();
   }
@@ -176,7 +219,8 @@ Result<StopReport> Launcher::stopJob(const std::string& run) {
 Result<JobStatus> Launcher::statusOf(const std::string& run) {
   auto record = history_->find(run);
   if (!record) return std::move(record).error();
-  if (record->state != JobState::Running) return history_->statusOf(run);
+  const bool isWaiting = record->state == JobState::Preparing && record->slurm && !record->slurm->id.empty();
+  if (record->state != JobState::Running && !isWaiting) return history_->statusOf(run);
   std::vector<std::int64_t> from;
   for (std::size_t i = 0; i < record->nodes.size(); ++i) {
     auto last = history_->lastSeq(run, static_cast<int>(i));
@@ -184,8 +228,11 @@ Result<JobStatus> Launcher::statusOf(const std::string& run) {
     from.push_back(*last + 1);
   }
   std::vector<std::optional<Glance>> glances(record->nodes.size());
-  inParallel(glances.size(), [&](std::size_t i) { glances[i] = glanceAt(record->nodes[i], connect_, from[i]); });
+  std::optional<Json> queue;
+  if (record->slurm) queue = glanceAtSlurm(*record, connect_, from, glances);
+  else inParallel(glances.size(), [&](std::size_t i) { glances[i] = glanceAt(record->nodes[i], connect_, from[i]); });
   Outcome outcome(*record);
+  if (queue && queue->value("over", false)) outcome.takeOver(endedBySlurm(record->slurm->id, *queue));
   for (std::size_t i = 0; i < glances.size(); ++i) {
     if (!glances[i]) continue;
     if (auto appended = history_->append(run, static_cast<int>(i), glances[i]->records); !appended) return appended.error();
@@ -206,7 +253,12 @@ Result<JobStatus> Launcher::statusOf(const std::string& run) {
     }
     if (auto ended = endRun(*history_, *record, verdict.state, verdict.failed, nullptr); !ended) return ended.error();
   }
-  return history_->statusOf(run);
+  if (isWaiting && !outcome.allEnded() && std::ranges::any_of(glances, [](const auto& glance) { return glance && !glance->records.empty(); })) {
+    if (auto set = history_->setState(run, JobState::Running); !set) return set.error();
+  }
+  auto status = history_->statusOf(run);
+  if (status && queue && !hasEnded(status->state)) status->queue = describeQueue(record->slurm->id, *queue);
+  return status;
 }
 
 Result<std::vector<RunRow>> Launcher::runs() { return history_->rows(); }
@@ -240,7 +292,8 @@ Result<LaunchRequest> Launcher::requestOf(const std::string& run) {
   JsonReader reader(record->run, context);
   request.run = readRun(reader);
   if (context.error) return *std::move(context.error);
-  request.local = std::ranges::all_of(record->nodes, [](const JobNode& node) { return node.ssh.host.empty(); });
+  if (record->slurm) request.slurm = record->slurm->request;
+  request.local = !record->slurm && std::ranges::all_of(record->nodes, [](const JobNode& node) { return node.ssh.host.empty(); });
   request.continues = record->continues;
   request.timeouts = record->timeouts;
   return request;
@@ -259,56 +312,7 @@ Result<std::int64_t> Launcher::totalStepsOf(const std::string& run) {
 }
 
 Result<std::vector<std::string>> Launcher::dryRun(const LaunchRequest& request) {
-  const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request, layout).host.empty(); };
-  const bool anyAway = std::ranges::any_of(layoutOf(request.plan), isAway);
-  auto bundle = anyAway ? slimBundle(request.programs, cacheDirectory_) : programBundle(request.programs);
-  if (!bundle) return std::move(bundle).error();
-  const auto layouts = layoutOf(request.plan);
-  if (layouts.empty()) return invalidInput("plan", "uses no devices");
-  const std::string id = newRunId();
-  std::size_t worldSize = 0;
-  for (const NodeLayout& layout : layouts) worldSize += layout.ranks.size();
-  std::vector<std::string> lines{fmt::format("# run {}: {} ranks on {} nodes; node {} hosts the store and is started first", id,
-                                             worldSize, layouts.size(), layouts.front().name)};
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const SshTarget target = targetOf(request, layouts[i]);
-    const bool isHere = target.host.empty();
-    // unquoted, so that the shell there puts its home directory in
-    const std::string directory = "\"${XDG_DATA_HOME:-$HOME/.local/share}\"/evenkeel/" + runDirectoryOf(id, i);
-    const std::string programs = isHere ? shellWord(fs::absolute(request.programs).string())
-                                        : "\"${XDG_CACHE_HOME:-$HOME/.cache}\"/evenkeel/" + bundle->directory;
-    std::vector<std::string> ssh;
-    if (!isHere) {
-      ssh = {"ssh"};
-      if (target.port != SshTarget{}.port) ssh.insert(ssh.end(), {"-p", std::to_string(target.port)});  // else as ~/.ssh/config says
-      if (!target.identity.empty()) ssh.insert(ssh.end(), {"-i", target.identity});
-      if (!target.knownHosts.empty()) ssh.insert(ssh.end(), {"-o", "UserKnownHostsFile=" + target.knownHosts});
-      if (!target.proxyJump.empty()) ssh.insert(ssh.end(), {"-J", target.proxyJump});
-      ssh.push_back(target.user.empty() ? target.host : target.user + "@" + target.host);
-    }
-    const auto there = [&](const std::string& command) { return isHere ? command : shellLine(ssh) + " " + shellWord(command); };
-    lines.push_back(fmt::format("# node {} ({}), node rank {}", layouts[i].name, isHere ? "this machine" : target.host, i));
-    if (!isHere) {
-      lines.push_back("# what is copied, as a command; launch itself sends only what lacks there");
-      lines.push_back(fmt::format(
-          "tar -C {} -cf - {} | {} {}", shellWord(bundle->files.front().file.parent_path().string()),
-          anyAway && bundle->files.size() > 2 ? "evenkeel-agent evenkeel-worker lib" : "evenkeel-agent evenkeel-worker",
-          shellLine(ssh), shellWord(fmt::format("mkdir -p {0} && tar -C {0} -xf -", programs))));
-    }
-    lines.push_back(there(fmt::format("umask 077; mkdir -p {}", directory)) +
-                    fmt::format("  # then {} and {} go there, see resources/docs/protocol.md", kJobFile, kNodeFile));
-    for (const NodeJob::Rank& rank : layouts[i].ranks) {
-      lines.push_back(
-          fmt::format("#   rank {} on {}: RANK={} WORLD_SIZE={} LOCAL_RANK={} LOCAL_WORLD_SIZE={} NODE_RANK={} "
-                      "{}/evenkeel-worker --job {}/{}",
-                      rank.rank, rank.device, rank.rank, worldSize, rank.localRank, layouts[i].ranks.size(), i, programs,
-                      directory, kJobFile));
-    }
-    lines.push_back(there(fmt::format("{}/evenkeel-agent run --dir {}", programs, directory)));
-    lines.push_back(there(fmt::format("{}/evenkeel-agent tail --dir {} --from 1", programs, directory)));
-    lines.push_back(there(fmt::format("{}/evenkeel-agent stop --dir {}", programs, directory)));
-  }
-  return lines;
+  return commandsOf(request, cacheDirectory_);
 }
 
 }  // namespace evenkeel

@@ -44,7 +44,7 @@ Json jobFileOf(const std::string& runId, const LaunchRequest& request, const std
   // for each node its own stands in node.json, and the end is the workstation's business: neither belongs into every journal
   for (const char* key : {"environment", "end_command"}) json["run"].erase(key);
   if (!request.resume.empty()) json["resume"] = request.resume;
-  json["data"] = Json{{"train", dataPath}, {"sha256", data.sha256}, {"train_bytes", data.trainBytes}};
+  json["data"] = Json{{"train", dataPath}, {"sha256", data.trainSha256}, {"train_bytes", data.trainBytes}};
   if (!data.isText) json["data"]["token_type"] = name(data.token);
   json["timeouts"] = Json{{"peer_s", seconds(request.timeouts.peer)}, {"start_s", seconds(request.timeouts.start)}};
   return json;

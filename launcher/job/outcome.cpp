@@ -26,6 +26,11 @@ void Outcome::takeRecord(int node, const Json& record) {
 }
 
 void Outcome::takeGone(int node) { nodes_[static_cast<std::size_t>(node)].isGone = true; }
+void Outcome::takeOver(const std::optional<std::string>& why) {
+  for (Node& node : nodes_) node.isGone = node.isGone || node.end.empty();
+  isOver_ = true;
+  if (std::ranges::any_of(nodes_, [](const Node& node) { return node.end != "finished"; })) endedBySlurm_ = why;
+}
 void Outcome::takeUnreachable(int node, const std::string& why) { nodes_[static_cast<std::size_t>(node)].unreachable = why; }
 
 bool Outcome::hasEnded(int node) const {
@@ -38,7 +43,8 @@ bool Outcome::allEnded() const {
 }
 
 bool Outcome::hasOwnFailure() const {
-  return std::ranges::any_of(failures_, &Failure::isOwn) || std::ranges::any_of(nodes_, &Node::isGone);
+  return std::ranges::any_of(failures_, &Failure::isOwn) ||
+         (!isOver_ && std::ranges::any_of(nodes_, &Node::isGone));
 }
 
 bool Outcome::hasFailure() const { return !failures_.empty() || std::ranges::any_of(nodes_, &Node::isGone); }
@@ -53,6 +59,11 @@ std::optional<JobFailure> Outcome::firstCause() const {
     if (first == nullptr || (failure.isOwn != first->isOwn ? failure.isOwn : failure.time < first->time)) first = &failure;
   }
   if (first != nullptr && first->isOwn) return first->failure;
+  if (endedBySlurm_) {
+    std::int64_t lastStep = 0;
+    for (const Node& node : nodes_) lastStep = std::max(lastStep, node.lastStep);
+    return JobFailure{.rank = -1, .node = {}, .reason = *endedBySlurm_, .lastStep = lastStep};
+  }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].isGone)
       return failureOf(i, "evenkeel-agent is gone without a last record: it was killed, or the machine was restarted");

@@ -18,6 +18,8 @@ class Outcome {
   void takeRecord(int node, const Json& record);
   /// The node's agent is gone without a last record.
   void takeGone(int node);
+  /// Slurm's job is over: what has no last record has none. `why` if it was Slurm that ended it.
+  void takeOver(const std::optional<std::string>& why);
   /// The node cannot be asked (any more), and why.
   void takeUnreachable(int node, const std::string& why);
 
@@ -30,7 +32,7 @@ class Outcome {
     JobState state = JobState::Running;
     std::optional<JobFailure> failed;
   };
-  /// The first rank that failed for reasons of its own, else a node that is gone, else (if others say that a peer fell
+  /// The first rank that failed for reasons of its own, else Slurm that has ended the job, else a node that is gone, else (if others say that a peer fell
   /// silent) a node that does not answer, else the first victim. State Running: not known, because a node cannot be asked.
   [[nodiscard]] Verdict verdict() const;
 
@@ -51,6 +53,8 @@ class Outcome {
 
   std::vector<Node> nodes_;
   std::vector<Failure> failures_;
+  bool isOver_ = false;  // the Slurm job
+  std::optional<std::string> endedBySlurm_;
   const RunRecord& run_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <thread>
 
 #include "core/plan/features.h"
@@ -14,6 +15,8 @@
 #include "launcher/deploy/elf.h"
 #include "launcher/deploy/packed_file.h"
 #include "launcher/deploy/pairs.h"
+#include "launcher/discover/probe_script.h"
+#include "launcher/job/gpu_check.h"
 
 namespace evenkeel {
 namespace {
@@ -40,6 +43,15 @@ std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", sta
 void inParallel(std::size_t count, const std::function<void(std::size_t)>& f) {
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&f, i] { f(i); });
+}
+
+std::optional<Error> objectionToEnvironment(const LaunchRequest& request) {
+  const auto& nodes = request.plan.cluster.nodes;
+  for (const auto& [node, environment] : request.run.nodeEnvironment) {
+    if (std::ranges::find(nodes, node, &Node::name) == nodes.end())
+      return invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node), "expected the name of a node");
+  }
+  return std::nullopt;
 }
 
 Preparation::Preparation(const LaunchRequest& request, std::filesystem::path localCache, const Connector& connect,
@@ -74,6 +86,7 @@ void Preparation::examine() {
   examinePlan();
   examineData();
   if (firstCode_ || stop_.stop_requested()) return;
+  if (request_.slurm) return examineSlurm();
   for (NodeLayout& layout : layoutOf(request_.plan)) {
     PreparedNode node;
     node.ssh = targetOf(request_, layout);
@@ -83,7 +96,9 @@ void Preparation::examine() {
   examineTargets();
   if (firstCode_) return;
   inParallel(nodes_.size(), [this](std::size_t i) { examineNode(nodes_[i]); });
+  examineNccl();
   if (!firstCode_ && !stop_.stop_requested()) examineAddresses();
+  if (!firstCode_ && !stop_.stop_requested()) examineInterfaces();
 }
 
 // A node without an ssh host is this machine, and only one of them can be that: otherwise a forgotten host would train here in silence
@@ -107,16 +122,10 @@ void Preparation::examinePlan() {
     object("", "plan", invalidInput(violation.where, violation.what, violation.remedy));
   }
   if (request_.plan.pipelines.empty()) object("", "plan", invalidInput("plan", "has no pipelines"));
-  for (const auto& [node, environment] : request_.run.nodeEnvironment) {
-    const auto& nodes = request_.plan.cluster.nodes;
-    if (std::ranges::find(nodes, node, &Node::name) == nodes.end())
-      object("", "run",
-             invalidInput("environment", fmt::format("names \"{}\", which is no node of the plan's cluster", node),
-                          "expected the name of a node"));
-  }
+  if (auto objection = objectionToEnvironment(request_)) object("", "run", *objection);
   if (request_.run.steps < 1) object("", "plan", invalidInput("run", "has no steps", "say how many with --steps"));
   const auto isAway = [&](const NodeLayout& layout) { return !targetOf(request_, layout).host.empty(); };
-  auto bundle = std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_)
+  auto bundle = request_.slurm || std::ranges::any_of(layoutOf(request_.plan), isAway) ? slimBundle(request_.programs, localCache_)
                                                                      : programBundle(request_.programs);
   if (bundle) {
     programs_ = *std::move(bundle);
@@ -125,13 +134,62 @@ void Preparation::examinePlan() {
   }
 }
 
+/// The login node stands for all: what Slurm's nodes lack shows when they start, in the job's own log.
+void Preparation::examineSlurm() {
+  if (auto objection = objectionToOptions(*request_.slurm)) return object("", "slurm", *objection);
+  const std::string login = request_.slurm->login.host.empty() ? "this machine" : request_.slurm->login.host;
+  nodes_.emplace_back();
+  PreparedNode& node = nodes_.front();
+  node.layout.name = login;
+  node.ssh = request_.slurm->login;
+  node.isLogin = true;
+  examineNode(node);
+  if (!node.host || stop_.stop_requested()) return;
+  const auto names = slurmNodes(*node.host, request_.timeouts.command, stop_);
+  if (!names) return object(login, "slurm", names.error());
+  const auto layouts = layoutOf(request_.plan);
+  slurmMatch_ = matchNodes(layouts, *names);
+  if (!slurmMatch_.unknownNames.empty()) {
+    return object(login, "slurm",
+                  invalidInput("", fmt::format("knows no node {}, but others of the plan", fmt::join(slurmMatch_.unknownNames, ", ")),
+                               "name all of the plan's nodes as `sinfo` does, or none"));
+  }
+  if (!slurmMatch_.byName) {
+    if (auto objection = objectionToAnyNodes(request_.plan, layouts)) return object(login, "slurm", *objection);
+  }
+  sbatch_ = sbatchOptions(request_, layouts, slurmMatch_);
+  const auto tried = tryJob(*node.host, sbatch_, request_.timeouts.command, stop_);
+  if (!tried) return object(login, "slurm", tried.error());
+  tell({.node = login,
+        .check = "slurm",
+        .passed = true,
+        .detail = fmt::format("{} ({})", *tried, slurmMatch_.byName ? "the plan's nodes" : "any nodes: it knows none of the plan's names")});
+}
+
 void Preparation::examineData() {
-  auto packed = packData(request_.run.train, localCache_, request_.run.validation);
+  const bool isRehearsal = request_.run.rehearsal.has_value();
+  const bool needsNone = isRehearsal && request_.run.train.empty();
+  const std::filesystem::path nothing = localCache_ / "no-text";
+  if (needsNone) {
+    if (auto written = writeFileAtomically(nothing, "\n", true); !written) return object("", "data", written.error());
+  }
+  auto packed = packData(needsNone ? std::vector<std::string>{nothing.string()} : request_.run.train, localCache_, request_.run.validation);
   if (!packed) return object("", "data", packed.error());
-  if (auto objection = objectionTo(*packed, request_.plan.model.vocab)) return object("", "data", *std::move(objection));
+  if (auto objection = objectionTo(*packed, request_.plan.model.vocab); objection && !isRehearsal) return object("", "data", *std::move(objection));
   data_ = *std::move(packed);
+  const auto window = static_cast<std::uint64_t>(request_.plan.training.sequenceLength) + 1;
+  const auto width = static_cast<std::uint64_t>(bytesOf(data_->token));
+  const auto isShort = [&](const std::vector<std::string>& names, std::uint64_t bytes) {
+    if (names.empty() || bytes / width >= window) return false;
+    object("", "data",
+           invalidInput(names.front(), fmt::format("{}{} {}, fewer than the {} of one sample (sequence_length + 1)",
+                                                   names.size() > 1 ? fmt::format("and {} more have ", names.size() - 1) : "has ", bytes / width, data_->isText ? "bytes" : "tokens", window),
+                        "give more text or train shorter sequences"));
+    return true;
+  };
+  if (!isRehearsal && (isShort(request_.run.train, data_->trainBytes) || isShort(request_.run.validation, data_->bytes - data_->trainBytes))) return;
   const std::string what = data_->isText ? "training text" : fmt::format("tokens ({})", name(data_->token));
-  tell({.check = "data", .passed = true, .detail = fmt::format("{} of {}", megabytes(data_->bytes), what)});
+  if (!needsNone) tell({.check = "data", .passed = true, .detail = fmt::format("{} of {}", megabytes(data_->bytes), what)});
 }
 
 void Preparation::examineNode(PreparedNode& node) {
@@ -139,10 +197,10 @@ void Preparation::examineNode(PreparedNode& node) {
   auto host = connect_(node.ssh, name, request_.timeouts.connect, stop_);
   if (!host) return object(name, "reachable", host.error());
   node.host = *std::move(host);
-  auto facts = probe(*node.host, request_.timeouts.command, stop_);
+  auto facts = probe(*node.host, request_.timeouts.command, stop_, node.isLogin ? request_.slurm->folder : std::string());
   if (!facts) return object(name, "reachable", facts.error());
   node.facts = *std::move(facts);
-  tell({.node = name, .check = "reachable", .passed = true, .detail = node.isHere() ? "this machine" : node.host->address()});
+  tell({.node = name, .check = "reachable", .passed = true, .detail = node.ssh.host.empty() ? "this machine" : node.host->address()});
   if (node.facts.architecture != ownArchitecture()) {
     return object(name, "machine",
                   failed(name, fmt::format("is {}, our programs are for {}", node.facts.architecture, ownArchitecture()),
@@ -161,12 +219,59 @@ void Preparation::examineNode(PreparedNode& node) {
         .check = "machine",
         .passed = true,
         .detail = fmt::format("{}, {}", node.facts.architecture, node.facts.libc.empty() ? "no glibc" : node.facts.libc)});
+  examineCards(node);
   examineDisk(node);
   examinePrograms(node);
 }
 
+/// Cards, their driver, PyTorch: each that does not fit is named before anything is sent. CPU nodes need none of it.
+void Preparation::examineCards(PreparedNode& node) {
+  if (request_.run.rehearsal || node.isLogin || !usesCards(request_.plan, node.layout)) return;
+  const std::string& name = node.layout.name;
+  const auto output = evenkeel::run(*node.host, {.argv = {"sh", "-c", probeScript()}, .deadline = request_.timeouts.command}, stop_);
+  if (!output) return object(name, "devices", output.error());
+  node.found = readAnswers({.name = name, .slotCount = {}, .ssh = node.ssh}, output->out, std::time(nullptr));
+  GpuCheck check = checkGpus(*node.found, request_.plan, node.layout, workerBuilds(request_.programs));
+  for (PreflightRow& row : check.rows) tell(std::move(row));
+  if (!check.build) return;
+  auto bundle = slimBundle(check.build->folder, localCache_);
+  if (!bundle) return object(name, "programs", bundle.error());
+  node.torchLibraries = check.torchLibraries;
+  node.bundle = std::make_shared<const Bundle>(node.torchLibraries.empty() ? *std::move(bundle) : withoutTorch(*bundle));
+  node.environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  if (!node.torchLibraries.empty()) node.environment["LD_LIBRARY_PATH"] = node.torchLibraries;
+}
+
+/// Ranks of unlike NCCL versions do not understand each other.
+void Preparation::examineNccl() {
+  std::vector<std::pair<std::string, FoundTorch>> torches;
+  for (const PreparedNode& node : nodes_) {
+    if (node.found && node.found->torch && !node.torchLibraries.empty()) torches.emplace_back(node.layout.name, *node.found->torch);
+  }
+  if (const std::string unlike = unlikeNccl(torches); !unlike.empty())
+    object("", "nccl", invalidInput("", unlike + "; ranks of unlike versions do not understand each other", "install the same PyTorch on all of them"));
+}
+
+/// The way that the nodes reach each other is that which NCCL and Gloo are told to take.
+void Preparation::examineInterfaces() {
+  for (PreparedNode& node : nodes_) {
+    if (!node.found) continue;
+    const auto variables = interfaceVariables(node.found->addresses, node.trainAddress);
+    std::string said;
+    for (const auto& [variable, value] : variables) {
+      node.environment[variable] = value;
+      said += fmt::format("{}{}={}", said.empty() ? "" : " ", variable, value);
+    }
+    tell({.node = node.layout.name,
+          .check = "interfaces",
+          .passed = true,
+          .detail = said.empty() ? fmt::format("none is named that has {}: NCCL and Gloo choose themselves", node.trainAddress)
+                                 : fmt::format("{} (that of {}; another one: --env {}:NAME=VALUE)", said, node.trainAddress, node.layout.name)});
+  }
+}
+
 void Preparation::examineDisk(const PreparedNode& node) {
-  const std::uint64_t needed = kSpareBytes + (node.isHere() ? 0 : bytesOf(programs_->files) + data_->bytes);
+  const std::uint64_t needed = kSpareBytes + (node.isHere() ? 0 : bytesOf(bundleFor(node).files) + data_->bytes);
   const std::string found = fmt::format("{} free in {}", megabytes(node.facts.freeBytes), node.facts.cacheDirectory);
   if (!node.facts.unwritable.empty()) {
     object(node.layout.name, "disk",
@@ -180,16 +285,17 @@ void Preparation::examineDisk(const PreparedNode& node) {
 }
 
 void Preparation::examinePrograms(PreparedNode& node) {
-  if (node.isHere()) {
+  if (node.isHere() && !node.bundle) {
     node.programs = std::filesystem::absolute(request_.programs).string();
     node.data = data_->file.string();
     return tryOut(node);
   }
   const std::string& cache = node.facts.cacheDirectory;
   const Bundle data = bundleOf(*data_);
-  node.programs = cache + "/" + programs_->directory;
+  const Bundle& bundle = bundleFor(node);
+  node.programs = cache + "/" + bundle.directory;
   node.data = cache + "/" + data.directory + "/" + kDataFile;
-  auto missingPrograms = missingFiles(*node.host, cache, *programs_, request_.timeouts.command, stop_);
+  auto missingPrograms = missingFiles(*node.host, cache, bundle, request_.timeouts.command, stop_);
   if (!missingPrograms) return object(node.layout.name, "programs", missingPrograms.error());
   auto missingData = missingFiles(*node.host, cache, data, request_.timeouts.command, stop_);
   if (!missingData) return object(node.layout.name, "data", missingData.error());
@@ -206,7 +312,7 @@ void Preparation::examinePrograms(PreparedNode& node) {
 
 void Preparation::tryOut(PreparedNode& node) {
   const std::string& name = node.layout.name;
-  auto printed = tryPrograms(*node.host, node.programs, request_.timeouts.command, stop_);
+  auto printed = tryPrograms(*node.host, node.programs, request_.timeouts.command, stop_, node.torchLibraries);
   if (!printed) return object(name, "programs", printed.error());
   tell({.node = name, .check = "programs", .passed = true, .detail = "run"});
   auto features = parseFeatures(*printed, name + ": evenkeel-worker --features");
@@ -258,7 +364,7 @@ void Preparation::examineAddresses() {
 void Preparation::copy() {
   packers_ = packersHere();
   inParallel(nodes_.size(), [this](std::size_t i) {
-    if (!nodes_[i].isHere()) copyTo(nodes_[i]);
+    if (!nodes_[i].isHere() || nodes_[i].bundle) copyTo(nodes_[i]);
   });
   examineConnections();
 }
@@ -302,7 +408,7 @@ void Preparation::copyTo(PreparedNode& node) {
     if (options.packer.empty() && std::ranges::find(node.facts.unpackers, packer) != node.facts.unpackers.end())
       options.packer = packer;
   }
-  auto put = copyFiles(*node.host, node.facts.cacheDirectory, *programs_, node.missingPrograms, options, told, stop_);
+  auto put = copyFiles(*node.host, node.facts.cacheDirectory, bundleFor(node), node.missingPrograms, options, told, stop_);
   if (!put) return object(name, "programs", put.error());
   put = copyFiles(*node.host, node.facts.cacheDirectory, bundleOf(*data_), node.missingData, {}, told, stop_);
   if (!put) return object(name, "data", put.error());

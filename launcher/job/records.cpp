@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "core/base/words.h"
+
 namespace evenkeel {
 namespace {
 
@@ -19,6 +21,24 @@ constexpr std::array<Timeout, 6> kTimeouts{{{"connect_ms", &LaunchTimeouts::conn
                                             {"reconnect_ms", &LaunchTimeouts::reconnect},
                                             {"stop_ms", &LaunchTimeouts::stop},
                                             {"peer_ms", &LaunchTimeouts::peer}}};
+
+Json toJson(const SshTarget& ssh) {
+  return {{"host", ssh.host},
+          {"port", ssh.port},
+          {"user", ssh.user},
+          {"identity", ssh.identity},
+          {"known_hosts", ssh.knownHosts},
+          {"proxy_jump", ssh.proxyJump}};
+}
+
+SshTarget readTarget(JsonReader ssh) {
+  return {.host = ssh.text("host"),
+          .port = static_cast<int>(ssh.integer("port", {1, 65535})),
+          .user = ssh.text("user"),
+          .identity = ssh.text("identity"),
+          .proxyJump = ssh.text("proxy_jump", ""),
+          .knownHosts = ssh.text("known_hosts")};
+}
 
 }  // namespace
 
@@ -61,17 +81,36 @@ std::optional<Json> parseRecord(std::string_view line) {
   return *std::move(record);
 }
 
+std::optional<Json> parseQueueLine(std::string_view line) {
+  constexpr std::string_view kQueue = "queue ";
+  if (!line.starts_with(kQueue)) return std::nullopt;
+  auto queue = parseJson(line.substr(kQueue.size()), "queue");
+  if (!queue || !queue->is_object() || !queue->contains("state")) return std::nullopt;
+  if (!(*queue)["over"].is_boolean()) (*queue)["over"] = false;
+  return *std::move(queue);
+}
+
+std::optional<WatchedRecord> parseWatchedRecord(std::string_view line, std::size_t nodeCount) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto node = parseNumber<std::size_t>(line.substr(0, space));
+  auto record = parseRecord(line.substr(space + 1));
+  if (!node || *node >= nodeCount || !record) return std::nullopt;
+  return WatchedRecord{*node, *std::move(record)};
+}
+
+std::vector<std::string> watchCommand(const RunRecord& run, const std::vector<std::int64_t>& from, bool once) {
+  std::vector<std::string> argv{run.nodes.front().agent, "watch", "--dir", run.slurm->directory, "--slurm", run.slurm->id};
+  for (const std::int64_t first : from) argv.insert(argv.end(), {"--from", std::to_string(first)});
+  if (once) argv.emplace_back("--once");
+  return argv;
+}
+
 Json toJson(const std::vector<JobNode>& nodes) {
   Json json = Json::array();
   for (const JobNode& node : nodes) {
-    Json ssh{{"host", node.ssh.host},
-             {"port", node.ssh.port},
-             {"user", node.ssh.user},
-             {"identity", node.ssh.identity},
-             {"known_hosts", node.ssh.knownHosts},
-             {"proxy_jump", node.ssh.proxyJump}};
     json.push_back(Json{{"name", node.name},
-                        {"ssh", std::move(ssh)},
+                        {"ssh", toJson(node.ssh)},
                         {"directory", node.directory},
                         {"agent", node.agent},
                         {"first_rank", node.firstRank},
@@ -89,13 +128,7 @@ Result<std::vector<JobNode>> parseJobNodes(const std::string& text, const std::s
   std::vector<JobNode> nodes;
   for (JsonReader& entry : reader.objects("nodes")) {
     JobNode node{.name = entry.text("name")};
-    JsonReader ssh = entry.object("ssh");
-    node.ssh = {.host = ssh.text("host"),
-                .port = static_cast<int>(ssh.integer("port", {1, 65535})),
-                .user = ssh.text("user"),
-                .identity = ssh.text("identity")};
-    node.ssh.knownHosts = ssh.text("known_hosts");
-    node.ssh.proxyJump = ssh.text("proxy_jump", "");
+    node.ssh = readTarget(entry.object("ssh"));
     node.directory = entry.text("directory");
     node.agent = entry.text("agent");
     node.firstRank = static_cast<int>(entry.integer("first_rank", {0, kMaxDevices}));
@@ -104,6 +137,33 @@ Result<std::vector<JobNode>> parseJobNodes(const std::string& text, const std::s
   }
   if (context.error) return *std::move(context.error);
   return nodes;
+}
+
+Json toJson(const SlurmJob& job) {
+  Json options = Json::array();
+  for (const auto& [name, value] : job.request.options) options.push_back({name, value});
+  return {{"id", job.id},
+          {"directory", job.directory},
+          {"login", toJson(job.request.login)},
+          {"options", std::move(options)},
+          {"folder", job.request.folder}};
+}
+
+Result<SlurmJob> parseSlurmJob(const std::string& text, const std::string& source) {
+  auto json = parseJson(text, source);
+  if (!json) return std::move(json).error();
+  JsonContext context{source, {}};
+  JsonReader reader(*json, context);
+  SlurmJob job{.id = reader.text("id"), .request = {}, .directory = reader.text("directory")};
+  job.request.login = readTarget(reader.object("login"));
+  job.request.folder = reader.text("folder");
+  for (const Json& option : reader.raw("options")) {
+    if (option.is_array() && option.size() == 2 && option[0].is_string() && option[1].is_string())
+      job.request.options.emplace_back(option[0].get<std::string>(), option[1].get<std::string>());
+    else reader.fail("options", "holds something that is no option", R"(expected [["name", "value"]])");
+  }
+  if (context.error) return *std::move(context.error);
+  return job;
 }
 
 Json toJson(const LaunchTimeouts& timeouts) {

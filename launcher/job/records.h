@@ -20,9 +20,22 @@ namespace evenkeel {
 /// A line of a journal as a record; nothing if it is none.
 [[nodiscard]] std::optional<Json> parseRecord(std::string_view line);
 
+/// A line of `evenkeel-agent watch` that says how the Slurm job stands: {"state", "reason", "begin", "limit", "nodes", "over", "said"}.
+[[nodiscard]] std::optional<Json> parseQueueLine(std::string_view line);
+/// "K RECORD" of it, K below nodeCount.
+struct WatchedRecord {
+  std::size_t node = 0;
+  Json record;
+};
+[[nodiscard]] std::optional<WatchedRecord> parseWatchedRecord(std::string_view line, std::size_t nodeCount);
+/// What prints such lines, on the login node.
+[[nodiscard]] std::vector<std::string> watchCommand(const RunRecord& run, const std::vector<std::int64_t>& from, bool once);
+
 // How parts of a run are kept in the history.
 [[nodiscard]] Json toJson(const std::vector<JobNode>& nodes);
 [[nodiscard]] Result<std::vector<JobNode>> parseJobNodes(const std::string& text, const std::string& source);
+[[nodiscard]] Json toJson(const SlurmJob& job);
+[[nodiscard]] Result<SlurmJob> parseSlurmJob(const std::string& text, const std::string& source);
 [[nodiscard]] Json toJson(const LaunchTimeouts& timeouts);
 [[nodiscard]] Result<LaunchTimeouts> parseTimeouts(const std::string& text, const std::string& source);
 [[nodiscard]] Json toJson(const JobFailure& failure);

@@ -23,18 +23,45 @@ std::string messageOf(const CommandOutput& output) {
 
 }  // namespace
 
-Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::stop_token stop)
-    : request_(request), preparation_(preparation), stop_(std::move(stop)), mayRun_(preparation.nodes().size(), 0) {
-  record_.id = newRunId();
-  record_.created = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  record_.plan = toJson(request.plan);
-  record_.run = toJson(request.run);
-  record_.timeouts = request.timeouts;
-  record_.continues = request.continues;
+RunRecord newRecord(const LaunchRequest& request) {
+  RunRecord record{.id = newRunId(),
+                   .created = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(),
+                   .plan = toJson(request.plan),
+                   .run = toJson(request.run),
+                   .nodes = {},
+                   .timeouts = request.timeouts,
+                   .predictedIterationMs = {},
+                   .failed = {},
+                   .continues = request.continues,
+                   .slurm = {}};
   if (request.plan.predicted) {
     const double tempo = request.run.rehearsal ? request.run.rehearsal->timeScale : 1.0;
-    record_.predictedIterationMs = tempo * milliseconds(request.plan.predicted->iteration);
+    record.predictedIterationMs = tempo * milliseconds(request.plan.predicted->iteration);
   }
+  return record;
+}
+
+NodeJob nodeJobOf(const LaunchRequest& request, const RunRecord& record, const NodeLayout& layout, std::size_t nodeRank,
+                  const std::string& programs, Run::Environment environment) {
+  for (const auto& [name, value] : request.run.environment) environment[name] = value;
+  if (const auto own = request.run.nodeEnvironment.find(layout.name); own != request.run.nodeEnvironment.end()) {
+    for (const auto& [name, value] : own->second) environment[name] = value;
+  }
+  return {.runId = record.id,
+          .node = layout.name,
+          .nodeRank = static_cast<int>(nodeRank),
+          .worldSize = record.worldSize,
+          .ranks = layout.ranks,
+          .trainAddress = {},
+          .masterAddress = {},
+          .hostsStore = nodeRank == 0,
+          .worker = programs + "/evenkeel-worker",
+          .environment = std::move(environment)};
+}
+
+Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::stop_token stop)
+    : request_(request), preparation_(preparation), stop_(std::move(stop)), mayRun_(preparation.nodes().size(), 0) {
+  record_ = newRecord(request);
   for (std::size_t i = 0; i < preparation_.nodes().size(); ++i) {
     const PreparedNode& node = preparation_.nodes()[i];
     const int rankCount = static_cast<int>(node.layout.ranks.size());
@@ -49,33 +76,18 @@ Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::st
   masterAddress_ = preparation_.nodes().front().trainAddress;
 }
 
-NodeJob Starter::nodeJobOf(std::size_t nodeRank) const {
-  const PreparedNode& node = preparation_.nodes()[nodeRank];
-  Run::Environment environment = request_.run.environment;
-  if (const auto own = request_.run.nodeEnvironment.find(node.layout.name); own != request_.run.nodeEnvironment.end()) {
-    for (const auto& [name, value] : own->second) environment[name] = value;
-  }
-  return {.runId = record_.id,
-          .node = node.layout.name,
-          .nodeRank = static_cast<int>(nodeRank),
-          .worldSize = record_.worldSize,
-          .ranks = node.layout.ranks,
-          .trainAddress = node.trainAddress,
-          .masterAddress = masterAddress_,
-          .masterPort = masterPort_,
-          .hostsStore = nodeRank == 0,
-          .worker = node.programs + "/evenkeel-worker",
-          .environment = std::move(environment)};
-}
-
 /// Returns the port of the store if the node hosts it.
 Result<int> Starter::startNode(std::size_t nodeRank) {
   PreparedNode& node = preparation_.nodes()[nodeRank];
   const JobNode& place = record_.nodes[nodeRank];
   if (auto made = makeDirectory(*node.host, place.directory, request_.timeouts.command); !made) return made.error();
+  NodeJob part = nodeJobOf(request_, record_, node.layout, nodeRank, node.programs, node.environment);
+  part.trainAddress = node.trainAddress;
+  part.masterAddress = masterAddress_;
+  part.masterPort = masterPort_;
   const Json job = jobFileOf(record_.id, request_, node.data, preparation_.data());
   const std::vector<std::pair<std::string, std::string>> files{{kJobFile, prettyText(job)},
-                                                               {kNodeFile, prettyText(toJson(nodeJobOf(nodeRank)))}};
+                                                               {kNodeFile, prettyText(toJson(part))}};
   for (const auto& [name, bytes] : files) {
     auto put =
         upload(*node.host, {.bytes = bytes, .path = place.directory + "/" + name, .silence = request_.timeouts.command}, stop_);

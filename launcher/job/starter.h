@@ -6,6 +6,14 @@
 
 namespace evenkeel {
 
+/// A record of a new run with all that does not depend on its nodes.
+[[nodiscard]] RunRecord newRecord(const LaunchRequest& request);
+
+/// What one node has to do, but for the addresses. What the run says of the environment wins over the given one.
+[[nodiscard]] NodeJob nodeJobOf(const LaunchRequest& request, const RunRecord& record, const NodeLayout& layout,
+                                std::size_t nodeRank, const std::string& programs,
+                                Run::Environment environment = {});
+
 /// Starts the agents of a prepared run: rank 0's node first, because its agent hosts the store and says its port, then all
 /// others at once. Fills the run's record with where everything is.
 class Starter {
@@ -20,7 +28,6 @@ class Starter {
   [[nodiscard]] const std::string& failedNode() const { return failedNode_; }
 
  private:
-  [[nodiscard]] NodeJob nodeJobOf(std::size_t nodeRank) const;
   Result<int> startNode(std::size_t nodeRank);
 
   const LaunchRequest& request_;

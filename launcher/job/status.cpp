@@ -60,6 +60,8 @@ Json toJson(const JobStatus& status) {
   json["steps"] = status.steps;
   json["losses"] = Json::array();
   for (const double loss : status.losses) json["losses"].push_back(finite(loss));
+  if (status.isRehearsal) json["rehearsal"] = true;
+  if (!status.queue.empty()) json["queue"] = status.queue;
   if (!status.attempts.empty()) json["attempts"] = status.attempts;
   json["iteration_ms"] = nullptr;
   if (status.iterationMs) {
@@ -86,6 +88,7 @@ Json toJson(const std::vector<RunRow>& runs) {
   for (const RunRow& row : runs) {
     json["runs"].push_back(
         Json{{"run", row.run}, {"state", name(row.state)}, {"started", isoTime(row.started)}, {"steps", row.steps}});
+    if (row.isRehearsal) json["runs"].back()["rehearsal"] = true;
   }
   return json;
 }

@@ -43,6 +43,8 @@ struct JobStatus {
   JobState state = JobState::Preparing;
   std::int64_t steps = 0;      // done by every rank
   std::vector<double> losses;  // one a step
+  bool isRehearsal = false;    // the losses are none, and the times are slept
+  std::string queue;           // of a run that Slurm starts and that has not ended: how its job stands, "Slurm job 7 is pending: Resources"
   std::vector<std::string> attempts;  // the runs that this one goes on for, the first one first
   struct Spread {
     double median = 0, p5 = 0, p95 = 0;
@@ -60,7 +62,8 @@ struct RunRow {
   std::string run;
   JobState state = JobState::Preparing;
   double started = 0;  // seconds since 1970, UTC
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // with those of the runs that it goes on for
+  bool isRehearsal = false;
   bool operator==(const RunRow&) const = default;
 };
 

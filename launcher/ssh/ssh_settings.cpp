@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "launcher/ssh/quoting.h"
+#include "launcher/ssh/ssh_config.h"
 #include "launcher/ssh/ssh_login.h"
 
 namespace evenkeel {
@@ -95,7 +96,7 @@ Result<SshSettings> settingsOf(const std::string& where, const SshAddress& addre
   const Session session(::ssh_new(), &::ssh_free);
   ::ssh_options_set(session.get(), SSH_OPTIONS_HOST, host.c_str());
   const bool isExplicit = address.port && !address.user.empty() && !address.identity.empty();
-  if (!isExplicit && ::ssh_options_parse_config(session.get(), configFile ? configFile->c_str() : nullptr) != SSH_OK) {
+  if (!isExplicit && !parseSshConfig(session.get(), configFile)) {
     return invalidInput(
         where, fmt::format("{} cannot be used: {}", configFile.value_or("~/.ssh/config"), ::ssh_get_error(session.get())));
   }

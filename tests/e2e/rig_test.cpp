@@ -249,6 +249,55 @@ TEST_F(OnTheRig, DiscoverMeasuresThePairsAndWritesThemAsLinks) {
   for (std::size_t i = 0; i < rig.size(); ++i) EXPECT_THAT(rig.processes(i), IsEmpty());
 }
 
+// unsloth #6352, DeepSpeed #4907: what a GPU node lacks is said before anything is sent, by name.
+TEST_F(OnTheRig, APreflightNamesWhatGpuNodesLack) {
+  NodeRig rig({"n0", "n1"});
+  const auto addCard = [&](std::size_t node, const std::string& driver, const std::string& capability) {
+    rig.addTool(node, "nvidia-smi",
+                "case $1 in --query-gpu=*) echo 'index, uuid, name, memory.total [MiB], memory.used [MiB], driver_version, compute_cap'\n"
+                "echo '0, GPU-" + std::to_string(node) + ", NVIDIA A100-SXM4-80GB, 81920, 4, " + driver + ", " + capability + "';; esac\n");
+  };
+  const auto addTorch = [&](std::size_t node, const std::string& nccl) {
+    rig.addTool(node, "python3",
+                "echo '{\"path\": \"/opt/torch\", \"version\": \"2.7.1+cu126\", \"cuda\": \"12.6\", \"nccl\": \"" + nccl +
+                    "\", \"architectures\": [\"sm_80\", \"sm_90\"]}'\n");
+  };
+  // A plan over both, whose cores become cards.
+  Json cards = *readJsonFile(planFor(rig, {1, 1}));
+  for (std::size_t i = 0; i < rig.size(); ++i)
+    cards["cluster"]["nodes"][i]["devices"] = Json::array({{{"type", "A100-80-SXM"}, {"uuid", "GPU-" + std::to_string(i)}}});
+  const std::string plan = cli_.folder().file("gpu.json", cards.dump());
+  const auto preflight = [&] { return cli_.run({"launch", plan, "--data", data_, "--steps", "1", "--preflight"}); };
+  addCard(0, "535.129.03", "8.0");
+  addCard(1, "450.51.06", "8.0");
+  addTorch(0, "2.26.2");
+  addTorch(1, "2.20.5");
+  const ProgramResult unfit = preflight();
+  EXPECT_EQ(unfit.exitCode, 1);
+  EXPECT_THAT(unfit.err, ::testing::AllOf(HasSubstr("driver 450.51.06 is too old for CUDA 12.6"), HasSubstr("1 x NVIDIA A100-SXM4-80GB, driver 535.129.03"),
+                                          HasSubstr("2.7.1+cu126 is there, but no worker for it"), HasSubstr("./run.sh --cuda /opt/torch")));
+  addCard(1, "535.129.03", "12.0");
+  EXPECT_THAT(preflight().err, HasSubstr("has no code for compute capability 12.0"));
+  addCard(1, "535.129.03", "9.0");
+  // Ours for CPU cores stands in for a worker that was built for that PyTorch: the programs are those that are tested.
+  const std::filesystem::path programs = cli_.folder().path() / "programs", build = programs / "workers" / "2.7.1+cu126";
+  std::filesystem::create_directories(build);
+  for (const char* program : {"evenkeel-cli", "evenkeel-agent", "evenkeel-worker"}) {
+    std::filesystem::copy_file(std::filesystem::path(EVENKEEL_BIN_DIR) / program, programs / program);
+    if (std::string(program) != "evenkeel-cli") std::filesystem::copy_file(std::filesystem::path(EVENKEEL_BIN_DIR) / program, build / program);
+  }
+  std::ofstream(build / "worker.json") << R"({"torch": "2.7.1+cu126"})";
+  const auto withBuild = [&] {
+    return Program({(programs / "evenkeel-cli").string(), "launch", plan, "--data", data_, "--steps", "1", "--preflight"}, cli_.variables(), cli_.folder().path()).finish();
+  };
+  EXPECT_THAT(withBuild().err, HasSubstr("NCCL 2.20.5 on n1, 2.26.2 on n0; ranks of unlike versions do not understand each other"));
+  addTorch(1, "2.26.2");
+  const ProgramResult fit = withBuild();
+  EXPECT_THAT(fit.err, ::testing::AllOf(HasSubstr("2.7.1+cu126 (CUDA 12.6, NCCL 2.26.2) of its own in /opt/torch"),
+                                        HasSubstr("NCCL_SOCKET_IFNAME==eth0 (that of 10.77.0.12"), HasSubstr("are to be copied"),
+                                        HasSubstr("A100-80-SXM is plan only")));
+}
+
 // A run that nobody follows, fails, and is to go on: whoever attaches next lets it; the losses of both attempts are one curve.
 TEST_F(OnTheRig, ADetachedRunThatFailedGoesOnWhenSomebodyAttaches) {
   NodeRig rig({"n0", "n1"});

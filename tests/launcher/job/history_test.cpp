@@ -122,6 +122,54 @@ TEST(RunHistory, IsSafeForSeveralAtOnce) {
   for (int writer = 0; writer < 4; ++writer) EXPECT_EQ(*(*history)->lastSeq("r" + std::to_string(writer), 0), 100);
 }
 
+/// As the first versions made them.
+void makeOldHistory(const std::filesystem::path& file, int version) {
+  const std::string later = version > 1 ? ", continues TEXT NOT NULL DEFAULT ''" : "";
+  auto old = Database::open(file);
+  ASSERT_TRUE(old);
+  ASSERT_TRUE(old->execute(
+      "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, state TEXT NOT NULL, world_size INTEGER NOT NULL, plan TEXT NOT NULL, "
+      "run TEXT NOT NULL, nodes TEXT NOT NULL, timeouts TEXT NOT NULL, predicted_iteration_ms REAL, failed TEXT, stop_requested INTEGER NOT NULL "
+      "DEFAULT 0" + later + ");"
+      "CREATE TABLE events (run TEXT NOT NULL, node INTEGER NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, record TEXT NOT NULL, "
+      "PRIMARY KEY (run, node, seq)) WITHOUT ROWID;"
+      "CREATE TABLE steps (run TEXT NOT NULL, step INTEGER NOT NULL, rank INTEGER NOT NULL, loss REAL, tokens INTEGER, iteration_ms REAL, "
+      "compute_ms REAL, p2p_ms REAL, bubble_ms REAL, sync_ms REAL, optimizer_ms REAL, peak_bytes INTEGER, grad_norm REAL, learning_rate REAL, "
+      "PRIMARY KEY (run, step, rank)) WITHOUT ROWID;"
+      "INSERT INTO runs (id, created, state, world_size, plan, run, nodes, timeouts, stop_requested) VALUES ('old', 5, 'failed', 1, "
+      "'{\"format\":\"evenkeel.plan/1\"}', '{\"steps\":3}', '[{\"name\":\"a\",\"ssh\":{\"host\":\"h\",\"port\":22,\"user\":\"u\",\"identity\":\"\","
+      "\"known_hosts\":\"\"},\"directory\":\"/d\",\"agent\":\"/a\",\"first_rank\":0,\"rank_count\":1}]', "
+      "'{\"connect_ms\":1,\"command_ms\":2,\"start_ms\":3,\"reconnect_ms\":4,\"stop_ms\":5,\"peer_ms\":6}', 1);"
+      "INSERT INTO steps (run, step, rank, loss, tokens, iteration_ms) VALUES ('old', 1, 0, 5.5, 10, 100);"
+      "PRAGMA user_version = " + std::to_string(version) + ";"));
+}
+
+TEST(RunHistory, TakesOverWhatEarlierVersionsWrote) {
+  for (const int version : {1, 2}) {
+    const TemporaryDirectory directory;
+    const auto file = directory.path() / "runs.sqlite";
+    makeOldHistory(file, version);
+    for (int opened = 0; opened < 2; ++opened) {  // what was taken over is not taken over again
+      auto history = RunHistory::open(file);
+      ASSERT_TRUE(history) << version << ": " << history.error().text();
+      const auto old = (*history)->find("old");
+      ASSERT_TRUE(old) << version << ": " << old.error().text();
+      EXPECT_EQ(old->nodes.front().ssh.host, "h");
+      EXPECT_TRUE(old->stopRequested);
+      EXPECT_EQ(old->continues, "");
+      EXPECT_FALSE(old->slurm);
+      EXPECT_THAT((*history)->statusOf("old")->losses, ElementsAre(5.5));
+      RunRecord later = someRun("later" + std::to_string(opened));
+      later.continues = "old";
+      later.slurm = SlurmJob{.id = "17", .request = {.login = {.host = "l"}, .options = {{"partition", "x"}}, .folder = "/f"}, .directory = "/d"};
+      ASSERT_TRUE((*history)->add(later));
+      EXPECT_EQ((*history)->find(later.id)->slurm, later.slurm);
+      EXPECT_THAT((*history)->statusOf(later.id)->attempts, ElementsAre("old"));
+      EXPECT_THAT(*(*history)->rows(), ::testing::Contains(RunRow{.run = later.id, .started = 100, .steps = 1})) << "as its summary says";
+    }
+  }
+}
+
 TEST(RunHistory, RefusesADamagedOrNewerFile) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() / "text") << std::string(5000, 'x');
@@ -131,7 +179,7 @@ TEST(RunHistory, RefusesADamagedOrNewerFile) {
     ASSERT_TRUE(newer && newer->execute("PRAGMA user_version = 7"));
   }
   EXPECT_THAT(RunHistory::open(directory.path() / "newer").error().text(),
-              HasSubstr("written by a newer Evenkeel (schema 7; this one knows 2)"));
+              HasSubstr("written by a newer Evenkeel (schema 7; this one knows 3)"));
   EXPECT_THAT(RunHistory::open(directory.path() / "no" / "folder").error().text(), HasSubstr("No such file or directory"));
 }
 

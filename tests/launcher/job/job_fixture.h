@@ -72,7 +72,8 @@ class JobTest : public ::testing::Test {
   JobTest() {
     ::setenv("XDG_DATA_HOME", (path() / "data").c_str(), 1);
     ::setenv("XDG_CACHE_HOME", (path() / "cache").c_str(), 1);
-    std::ofstream(path() / "text.txt") << "To be, or not to be\n";
+    std::ofstream text(path() / "text.txt");
+    for (int line = 0; line < 20; ++line) text << "To be, or not to be\n";
   }
   ~JobTest() override {
     auto last = launcher();

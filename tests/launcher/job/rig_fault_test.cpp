@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every fault of the rig, with workers that only speak the protocol: the end is bounded, has the right name, leaves nothing of
 // the run on any node, and does not touch the neighbour's run. EVENKEEL_FULL: each 20 times.
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "tests/launcher/job/job_fixture.h"
 #include "tests/support/node_rig.h"
@@ -86,6 +88,21 @@ class RigFaultTest : public JobTest {
     };
     return launcher.followJob(*run, recorder);
   }
+  /// One round of a fault; with EVENKEEL_FULL 20, and how long they took.
+  static void rounds(const std::function<void(int round)>& play) {
+    const int count = sweep(1, 20);
+    double slowest = 0, sum = 0;
+    for (int round = 0; round < count && !HasFailure(); ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      play(round);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      slowest = std::max(slowest, seconds);
+      sum += seconds;
+    }
+    if (!isFullRun()) return;
+    std::printf("[  ROUNDS  ] %s: %d, %.1f s each, the slowest %.1f s\n", ::testing::UnitTest::GetInstance()->current_test_info()->name(), count,
+                sum / count, slowest);
+  }
   static Json gateAt(const std::string& gate, const char* rank = "0") {
     return {{rank, {{"gate_at", {{"step", 4}, {"fifo", gate}}}}}};
   }
@@ -97,7 +114,7 @@ class RigFaultTest : public JobTest {
 
 TEST_F(RigFaultTest, ARefusedPortAndAnUnpluggedNodeAreNamed) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     rig_->refuse(1, true);
     EXPECT_THAT(refusal(),
                 AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22: Connection refused"), HasSubstr("does sshd run there")));
@@ -107,29 +124,29 @@ TEST_F(RigFaultTest, ARefusedPortAndAnUnpluggedNodeAreNamed) {
                                  AnyOf(HasSubstr("does not answer"), HasSubstr("No route to host"))));
     rig_->unplug(1, false);
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 TEST_F(RigFaultTest, AFrozenNodeIsNamedAtTheStart) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     rig_->freeze(1, true);
     EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: reachable: 10.77.0.12 port 22"), HasSubstr("fell silent")));
     rig_->freeze(1, false);
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 TEST_F(RigFaultTest, ANodeThatIsLostInTheMiddleIsNamedAndCanBeStoppedWhenItIsBack) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int round) {
     const std::string gate = makeFifo("lost" + std::to_string(round));
     const Json victim{{"gate_at", {{"step", 4}, {"fifo", gate}}},
                       {"fail_at", {{"step", 4}, {"reason", "rank 2 (cpu-1/0) did not answer"}, {"cause", "peer"}}}};
     Recorder recorder;
     const auto status = follow(1'000, {{"0", victim}, {"all", {{"hang_at", 4}}}}, recorder, [&] {
+      rig_->cutConnections(1);  // first, so that it is noticed at once; what is noticed by silence alone is the next test's
       rig_->unplug(1, true);
-      rig_->cutConnections(1);
       openGate(gate);
     });
     ASSERT_TRUE(status) << status.error().text();
@@ -141,12 +158,57 @@ TEST_F(RigFaultTest, ANodeThatIsLostInTheMiddleIsNamedAndCanBeStoppedWhenItIsBac
     ASSERT_TRUE(stopped) << stopped.error().text();
     EXPECT_TRUE(stopped->complete());
     expectOnlyTheNeighbour();
-  }
+  });
+}
+
+TEST_F(RigFaultTest, ANodeThatFreezesInTheMiddleIsNamedAndCanBeStoppedWhenItGoesOn) {
+  build();
+  rounds([&](int round) {
+    const std::string gate = makeFifo("frozen" + std::to_string(round));
+    const Json victim{{"gate_at", {{"step", 4}, {"fifo", gate}}},
+                      {"fail_at", {{"step", 4}, {"reason", "rank 2 (cpu-1/0) did not answer"}, {"cause", "peer"}}}};
+    Recorder recorder;
+    const auto status = follow(1'000, {{"0", victim}, {"all", {{"hang_at", 4}}}}, recorder, [&] {
+      rig_->freeze(1, true);
+      openGate(gate);
+    });
+    rig_->freeze(1, false);
+    ASSERT_TRUE(status) << status.error().text();
+    ASSERT_TRUE(status->failed);
+    EXPECT_EQ(status->failed->node, "cpu-1");
+    const auto stopped = launcher().stopJob(run_);
+    ASSERT_TRUE(stopped) << stopped.error().text();
+    EXPECT_TRUE(stopped->complete());
+    expectOnlyTheNeighbour();
+  });
+}
+
+TEST_F(RigFaultTest, AProcessThatIsKilledIsNamedWhicheverItIs) {
+  build();
+  const auto killed = [&](const std::string& which) {
+    Recorder recorder;
+    const auto status = follow(1'000, {{"all", {{"hang_at", 4}}}}, recorder, [&] {
+      for (const int pid : rig_->processes(which == "evenkeel-worker --store" ? 0 : 1)) {
+        if (std::ranges::find(neighbours_, pid) != neighbours_.end() || procText(pid, "cmdline").find(which) == std::string::npos) continue;
+        ::kill(pid, SIGKILL);
+        return;
+      }
+      ADD_FAILURE() << "no " << which;
+    });
+    EXPECT_TRUE(status && status->failed) << which;
+    expectOnlyTheNeighbour();
+    return status && status->failed ? status->failed->node + ": " + status->failed->reason : std::string();
+  };
+  rounds([&](int) {
+    EXPECT_THAT(killed("evenkeel-worker --job"), AllOf(HasSubstr("cpu-1"), HasSubstr("killed by SIGKILL")));
+    EXPECT_THAT(killed("evenkeel-agent run"), AllOf(HasSubstr("cpu-1"), HasSubstr("evenkeel-agent is gone")));
+    EXPECT_THAT(killed("evenkeel-worker --store"), AllOf(HasSubstr("cpu-0"), HasSubstr("store")));
+  });
 }
 
 TEST_F(RigFaultTest, DroppedConnectionsCostNoStep) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int round) {
     const std::string gate = makeFifo("gate" + std::to_string(round));
     Recorder recorder;
     recorder.reactToConnection = [&](const std::string& text) {
@@ -160,13 +222,13 @@ TEST_F(RigFaultTest, DroppedConnectionsCostNoStep) {
     EXPECT_EQ(status->state, JobState::Finished);
     EXPECT_EQ(recorder.stepNumbers(), countTo(30));
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 TEST_F(RigFaultTest, ASlowLinkIsWaitedFor) {
   if (!NodeRig::canShape()) GTEST_SKIP() << "this kernel shapes no links";
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     rig_->shape(1, "20mbit");
     rig_->on(1, "rm -rf /root/.cache/evenkeel/bundles /root/.cache/evenkeel/files");
     Recorder recorder;
@@ -175,7 +237,7 @@ TEST_F(RigFaultTest, ASlowLinkIsWaitedFor) {
     EXPECT_EQ(status->state, JobState::Finished);
     EXPECT_GT(recorder.copied["cpu-1"], 0U);
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 /// Until the store of a node holds a file that `find` finds so.
@@ -200,22 +262,26 @@ TEST_F(RigFaultTest, AnUploadThatIsCutGoesOnWhereItStopped) {
       awaitFile(*rig, 1, R"(-name "*.part" -size +0)");  // what has left us need not have arrived
       rig->cutConnections(1);
     }
-  } cut, again;
-  cut.rig = rig_.get();
-  ASSERT_FALSE(launcher().startJob(remote(5), cut));
-  ASSERT_TRUE(cut.hasCut);
-  awaitFile(*rig_, 1, R"(-regextype posix-extended -regex ".*/[0-9a-f]{64}[.][a-z]+[.]part")");  // given back, now that it is cut
-  Launcher launcher = this->launcher();
-  const auto run = launcher.startJob(remote(5), again);
-  ASSERT_TRUE(run) << run.error().text();
-  EXPECT_LT(again.least, cut.least) << "what had arrived was sent again";
-  Recorder recorder;
-  EXPECT_EQ(launcher.followJob(*run, recorder)->state, JobState::Finished);
+  };
+  rounds([&](int) {
+    for (std::size_t node = 0; node < 2; ++node) rig_->on(node, "rm -rf /root/.cache/evenkeel");
+    Cutter cut, again;
+    cut.rig = rig_.get();
+    ASSERT_FALSE(launcher().startJob(remote(5), cut));
+    ASSERT_TRUE(cut.hasCut);
+    awaitFile(*rig_, 1, R"(-regextype posix-extended -regex ".*/[0-9a-f]{64}[.][a-z]+[.]part")");  // given back, now that it is cut
+    Launcher launcher = this->launcher();
+    const auto run = launcher.startJob(remote(5), again);
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_LT(again.least, cut.least) << "what had arrived was sent again";
+    Recorder recorder;
+    EXPECT_EQ(launcher.followJob(*run, recorder)->state, JobState::Finished);
+  });
 }
 
 TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
   build({.diskMegabytes = 160});
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int round) {
     rig_->fillDisk(1);
     EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("are needed")));
     rig_->emptyDisk(1);
@@ -232,34 +298,33 @@ TEST_F(RigFaultTest, AFullDiskIsNamedBeforeTheStartAndInTheMiddle) {
     EXPECT_THAT(status->failed->reason, HasSubstr("No space left on device"));
     rig_->emptyDisk(1);
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 // vllm #7074, aws-do-eks PRs #50, #51: the workstation sees all nodes, and one of them does not see another.
 TEST_F(RigFaultTest, NodesThatDoNotSeeEachOtherAreNamedBeforeTheStart) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     ASSERT_EQ(rig_->on(1, "ip route add unreachable 10.77.0.11/32"), 0);
     const std::string said = refusal();
     EXPECT_THAT(said,
                 AllOf(HasSubstr("cpu-1: connections: cannot connect to cpu-0: No route to host"), HasSubstr("train_address")));
     ASSERT_EQ(rig_->on(1, "ip route del unreachable 10.77.0.11/32"), 0);
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 TEST_F(RigFaultTest, AReadOnlyHomeIsNamed) {
   buildWithoutNeighbour();  // what is open there could not become read-only
   rig_->makeHomeReadOnly(1);
-  for (int round = 0; round < sweep(1, 20); ++round)
-    EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("cannot be written"), HasSubstr("XDG_")));
+  rounds([&](int) { EXPECT_THAT(refusal(), AllOf(HasSubstr("cpu-1: disk"), HasSubstr("cannot be written"), HasSubstr("XDG_"))); });
   EXPECT_THAT(rig_->processes(0), IsEmpty());
   EXPECT_THAT(rig_->processes(1), IsEmpty());
 }
 
 TEST_F(RigFaultTest, AShellThatPrintsDisturbsNothing) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     rig_->makeNoisy(0);
     rig_->makeNoisy(1);
     Recorder recorder;
@@ -268,18 +333,18 @@ TEST_F(RigFaultTest, AShellThatPrintsDisturbsNothing) {
     EXPECT_EQ(status->state, JobState::Finished);
     EXPECT_EQ(recorder.stepNumbers(), countTo(10));
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 TEST_F(RigFaultTest, AChangedHostKeyIsNeverBypassed) {
   build();
-  for (int round = 0; round < sweep(1, 20); ++round) {
+  rounds([&](int) {
     rig_->changeHostKey(1);
     EXPECT_THAT(refusal(),
                 AllOf(HasSubstr("cpu-1: reachable: the key of 10.77.0.12 port 22 has changed"), HasSubstr("ssh-keygen -R")));
     rig_->writeKnownHosts();  // a person has looked at it
     expectOnlyTheNeighbour();
-  }
+  });
 }
 
 }  // namespace
