@@ -87,6 +87,7 @@ Result<Plan> findPlan(const Arguments& arguments) {
     auto loaded = loadPlan(arguments.start);
     if (!loaded) return loaded.error();
     if (auto checked = checkStart(arguments.planner, *loaded, *problem); !checked) return checked.error();
+    if (const std::string lost = notCarriedOver(arguments.planner, *loaded, *problem); !lost.empty()) note("note: --start: {}\n", lost);
     start = *std::move(loaded);
   }
   const SearchTask task{*problem, profile->get(), *std::move(budget), *std::move(options), start ? &*start : nullptr};

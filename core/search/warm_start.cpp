@@ -71,4 +71,28 @@ Result<void> checkStart(std::string_view planner, const Plan& last, const Proble
   return {};
 }
 
+std::string notCarriedOver(std::string_view planner, const Plan& last, const Problem& problem) {
+  std::size_t lost = 0;
+  std::string missing;
+  for (const Pipeline& pipeline : last.pipelines) {
+    bool isWhole = true;
+    for (const Stage& stage : pipeline.stages) {
+      for (const DeviceId device : stage.devices) {
+        if (sameDevice(last.cluster, device, problem.cluster)) continue;
+        isWhole = false;
+        if (missing.empty()) missing = fmt::format("{} {}", last.cluster.typeOf(device).name, last.cluster.nameOf(device));
+      }
+    }
+    lost += isWhole ? 0 : 1;
+  }
+  if (lost == 0) return {};
+  const bool isAll = lost == last.pipelines.size();
+  return fmt::format("{} of the {} pipelines of the last plan {} on devices of this cluster (it has no {}): {}",
+                     isAll ? "none" : fmt::format("{}", last.pipelines.size() - lost), last.pipelines.size(), isAll || last.pipelines.size() - lost == 1 ? "is" : "are",
+                     missing,
+                     planner == "optimal" ? "of the others their stages and the prices of devices are used"
+                     : isAll              ? "the search starts from nothing"
+                                          : "the search starts from these");
+}
+
 }  // namespace evenkeel

@@ -6,7 +6,8 @@
 // bench_search small TIMES (against all other planners on random small clusters), or
 // bench_search more TIMES (random small clusters, and one device more), or
 // bench_search eth (against eth on 256 devices, where it once was the faster one), or
-// bench_search metis (planner metis on inputs of the size of recorded runs of the public one). Global batch 1024, sequence 2048.
+// bench_search metis (planner metis on inputs of the size of recorded runs of the public one), or
+// bench_search sailor [few] (clusters and profiles of the Sailor artifact). Global batch 1024, sequence 2048.
 // Targets stand beside the figures.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -21,6 +22,8 @@
 #include "core/base/random.h"
 #include "core/profile/analytic_profile.h"
 #include "core/search/search.h"
+#include "tests/bench/search_sailor.h"
+#include "tests/support/reference_data.h"
 
 namespace {
 
@@ -285,6 +288,12 @@ void whatIf() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc >= 2 && std::string(argv[1]) == "sailor") {
+    const auto data = referenceData("sailor");
+    if (!data) fmt::print(stderr, "error: no reference data; EVENKEEL_REFERENCE_DATA names no folder that holds sailor/\n");
+    else compareSailor(data->parent_path(), argc > 2);
+    return data ? 0 : 2;
+  }
   if (argc == 2 && std::string(argv[1]) == "whatif") {
     whatIf();
     return 0;

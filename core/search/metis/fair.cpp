@@ -130,7 +130,7 @@ class FairSearch {
 
   void visit(const std::shared_ptr<const Layout>& split, int microBatch) {
     const Layout& stages = *split;
-    if (looksForClosest_ ? visitsLeft_-- <= 0 : !bound_.mayBeWithin(stages, microBatch, worstKept_)) {
+    if (looksForClosest_ ? visitsLeft_-- <= 0 : options_.mayRuleOut && !bound_.mayBeWithin(stages, microBatch, worstKept_)) {
       ruledOut_ = true;
       return;
     }

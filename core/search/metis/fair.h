@@ -11,6 +11,7 @@ struct FairOptions {
   double variance = 1;   // least group size in units of devices / stages
   int mostPermuted = 4;  // groups that are permuted one by one
   int mostSamples = 64;  // of a replica in one micro-batch; the original is limited by what was profiled
+  bool mayRuleOut = true;  // layouts that LayoutBound shows to be too slow or too large are left out; changes nothing but the time
 };
 
 /// One plan as the mended Metis costs it.

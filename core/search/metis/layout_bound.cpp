@@ -117,7 +117,8 @@ bool LayoutBound::mayBeWithin(const Layout& stages, int microBatch, double estim
     return sum;
   };
   const double limit = estimate * kMargin;
-  double pace = std::min(limit, 1 / rates_.front().first);
+  // Memory may force most layers on a slow stage: no stage's own pace is a limit.
+  double pace = limit;
   for (int round = 0; round < kRounds; ++round) {
     const double left = limit - leastSum(pace);
     if (left < 0) return false;

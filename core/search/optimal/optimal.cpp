@@ -12,6 +12,7 @@
 #include "core/search/hexiscale/hexiscale.h"
 #include "core/search/metis/metis.h"
 #include "core/search/optimal/column_search.h"
+#include "core/search/optimal/every_plan.h"
 #include "core/search/optimal/fewer_devices.h"
 #include "core/search/optimal/other_devices.h"
 #include "core/search/optimal/sync_rates.h"
@@ -31,6 +32,8 @@ constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 constexpr int kFewDevices = 64;
 /// Metis tries each order of many groups: it is asked on so few devices only.
 constexpr int kDevicesForMetis = 16;
+/// So few devices are planned in every way.
+constexpr int kDevicesForEveryPlan = 6;
 /// Plans within this factor of the best are improved too.
 constexpr double kWorthImproving = 1.1;
 /// eth is asked again for each list of idle devices on so few devices only: a search of seconds would become one of a quarter minute.
@@ -95,6 +98,10 @@ class OptimalSearch {
       tryOtherDevices(session_, space_.limits());
       polish(session_);
       improveOthers();
+    }
+    if (space_.deviceCount() <= kDevicesForEveryPlan) {
+      session_.phase("every plan");
+      tryEveryPlan(session_, space_, maker_);
     }
     return isGapReached() ? kGapReached : kExhausted;
   }
@@ -236,7 +243,8 @@ Planner optimalPlanner() {
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
                "up to 64 devices the plans of uniform, eth and hexiscale are candidates too (up to 16 those of metis), and plans that "
-               "leave types or slow nodes idle"},
+               "leave types or slow nodes idle",
+               "up to 6 devices and 12 units every plan is tried (replicas of unlike types too), as far as a fixed number of steps goes"},
           .plan = optimal::plan};
 }
 

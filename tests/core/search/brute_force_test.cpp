@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every plan of tiny clusters, as an oracle.
+// Every plan of one device a stage of tiny clusters: for the planners, and for the oracle that knows more of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "core/cost/evaluate.h"
+#include "tests/core/search/oracle.h"
 #include "tests/core/search/problems.h"
 #include "tests/support/sweep.h"
 
@@ -123,6 +124,23 @@ TEST_P(AgainstBruteForce, IsNeverFasterAndCloseToIt) {
             << ", worst " << worst << '\n';
   EXPECT_GT(enumerated, 3 * problems / 4);
   EXPECT_LT(worst, GetParam() == std::string("eth") ? 1.3 : 1.02);
+}
+
+// The other one counts and prunes; this one is too simple to be wrong.
+TEST(Oracle, FindsWhatIsAtLeastAsFast) {
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(6, 60)); ++i) {
+    const Problem problem = tinyProblem(i);
+    const Seconds optimum = BruteForce(problem).run();
+    Oracle oracle(problem);
+    const auto found = oracle.fasterThan({std::numeric_limits<double>::infinity()}, Oracle::Measure::Reported);
+    ASSERT_TRUE(found) << i;
+    EXPECT_LE(found->time.value, optimum.value * (1 + 1e-12)) << i;
+    Plan plan{.cluster = problem.cluster, .model = problem.model, .training = problem.training, .pipelines = found->pipelines};
+    const Evaluation evaluation = evaluate(plan, AnalyticProfile(plan.model, plan.training), false);
+    ASSERT_TRUE(evaluation.valid()) << i << ": " << evaluation.violations.front().what;
+    EXPECT_EQ(evaluation.plan.predicted->iteration, found->time) << i;
+    EXPECT_FALSE(oracle.fasterThan(found->time, Oracle::Measure::Reported)) << i;
+  }
 }
 
 }  // namespace

@@ -122,5 +122,26 @@ TEST(CheckStart, RefusesPlannersThatStartFromNothingAndPlansOfOtherModels) {
   EXPECT_NE(other.error().what.find("tiny-gpt"), std::string::npos) << other.error().text();
 }
 
+// Nodes of other names: nothing was carried over, and nobody said so.
+TEST(NotCarriedOver, NamesADeviceThatTheClusterLacksAndWhatIsDoneInstead) {
+  Problem problem = problemOf("1x2:cpu,1x2:cpu@0.5", "tiny-gpt", 8);
+  auto plan = planWith("uniform", problem);
+  ASSERT_TRUE(plan);
+  plan->pipelines.resize(1);
+  plan->pipelines.push_back(plan->pipelines.front());
+  plan->pipelines.front().stages = {{.devices = {{0, 0}}, .units = {0, problem.model.unitCount()}}};
+  plan->pipelines.back().stages = {{.devices = {{1, 1}}, .units = {0, problem.model.unitCount()}}};
+  EXPECT_EQ(notCarriedOver("optimal", *plan, problem), "");
+  problem.cluster.nodes.back().name = "renamed";
+  EXPECT_EQ(notCarriedOver("eth", *plan, problem),
+            "1 of the 2 pipelines of the last plan is on devices of this cluster (it has no cpu@0.5 " + plan->cluster.nameOf({1, 1}) +
+                "): the search starts from these");
+  problem.cluster.nodes.front().name = "renamed too";
+  EXPECT_EQ(notCarriedOver("eth", *plan, problem),
+            "none of the 2 pipelines of the last plan is on devices of this cluster (it has no cpu " + plan->cluster.nameOf({0, 0}) +
+                "): the search starts from nothing");
+  EXPECT_NE(notCarriedOver("optimal", *plan, problem).find("prices of devices are used"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace evenkeel

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/core/search/oracle.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "core/cost/evaluate.h"
+#include "core/cost/memory.h"
+#include "core/cost/simulator.h"
+#include "core/cost/stage_time.h"
+
+namespace evenkeel {
+namespace {
+
+/// By counts of devices, each list of counts up to `all` has an index.
+std::size_t indexOf(const std::vector<int>& counts, const std::vector<int>& all) {
+  std::size_t index = 0;
+  for (std::size_t c = 0; c < all.size(); ++c) index = index * static_cast<std::size_t>(all[c] + 1) + static_cast<std::size_t>(counts[c]);
+  return index;
+}
+
+std::vector<std::vector<int>> everyCount(const std::vector<int>& all) {
+  std::vector<std::vector<int>> lists = {{}};
+  for (const int most : all) {
+    std::vector<std::vector<int>> longer;
+    for (const std::vector<int>& list : lists) {
+      for (int count = 0; count <= most; ++count) {
+        longer.push_back(list);
+        longer.back().push_back(count);
+      }
+    }
+    lists = std::move(longer);
+  }
+  return lists;  // in the order of indexOf
+}
+
+bool divides(const Model& model, int tp) {
+  return model.heads % tp == 0 && (model.kvHeads % tp == 0 || tp % model.kvHeads == 0) && model.ffn % tp == 0 &&
+         model.paddedVocab() % tp == 0;
+}
+
+Stage evenStage(int tp, int dp) {
+  Stage stage;
+  stage.tp = tp;
+  stage.dp = dp;
+  return stage;
+}
+
+}  // namespace
+
+/// What one call of fasterThan is about.
+struct Oracle::Search {
+  Seconds limit;
+  Measure measure = Measure::Reported;
+  std::optional<Found> best;
+
+  // The pipelines that are being listed, from their last stage.
+  int microBatch = 1, most = 1;  // micro-batches: at most so many, or any number where there are no more stages than that
+  std::vector<Part> parts;
+  Counts left;
+  Seconds fill, pace;  // closed form: as there; reported: no schedule of `most` - 1 full micro-batches takes less than the fill
+
+  bool isKeeping = false;
+  std::vector<std::int64_t> bestAlone;   // by the devices used: most samples of one pipeline among several
+  std::vector<std::int64_t> mostOfRest;  // by the devices left: no pipelines on them train more
+  std::vector<Structure> kept;
+};
+
+Oracle::Oracle(const Problem& problem)
+    : problem_(problem),
+      profile_(problem.model, problem.training),
+      model_(problem.cluster, problem.model, problem.training, profile_),
+      batch_(problem.training.globalBatch),
+      unitCount_(problem.model.unitCount()) {
+  for (const DeviceId device : problem.cluster.devices()) {
+    if (obstacleTo(problem.model, problem.training.precision, problem.cluster.typeOf(device))) continue;
+    const auto found = std::ranges::find_if(
+        classes_, [&](const Class& c) { return c.node == device.node && c.kind == model_.kindOf(device); });
+    Class& of = found == classes_.end() ? classes_.emplace_back(Class{device.node, model_.kindOf(device), {}}) : *found;
+    of.devices.push_back(device);
+    ++deviceCount_;
+  }
+  for (const Class& c : classes_) all_.push_back(static_cast<int>(c.devices.size()));
+  recomputations_.emplace_back();
+  OpSet every;
+  for (const UnitKind kind : {UnitKind::Attention, UnitKind::Mlp}) {
+    for (const Op op : opsOf(kind)) {
+      recomputations_.emplace_back().set(static_cast<std::size_t>(op));
+      every.set(static_cast<std::size_t>(op));
+    }
+  }
+  recomputations_.push_back(every);
+  addShapes();
+}
+
+void Oracle::addShapes() {
+  std::vector<std::size_t> order(classes_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (int tp = 1; tp <= deviceCount_; ++tp) {
+    if (!divides(problem_.model, tp)) continue;
+    Counts groups;
+    for (const int count : all_) groups.push_back(count / tp);
+    for (const Counts& taken : everyCount(groups)) {
+      const int dp = std::accumulate(taken.begin(), taken.end(), 0);
+      if (dp == 0 || dp > batch_) continue;
+      // The classes that take part, in every order.
+      std::vector<std::size_t> used;
+      for (const std::size_t c : order) {
+        if (taken[c] > 0) used.push_back(c);
+      }
+      do {
+        Shape shape{.tp = tp, .replicas = {}, .uses = Counts(classes_.size(), 0)};
+        for (const std::size_t c : used) {
+          shape.replicas.insert(shape.replicas.end(), static_cast<std::size_t>(taken[c]), static_cast<int>(c));
+          shape.uses[c] = taken[c] * tp;
+        }
+        shapes_.push_back(std::move(shape));
+      } while (std::ranges::next_permutation(used).found);
+    }
+  }
+}
+
+const Oracle::PartCost& Oracle::costOf(const Part& part, int microBatch, int samples) {
+  const auto [entry, isNew] = costs_.try_emplace({part.shape, part.units.first, part.units.last, microBatch, samples});
+  PartCost& cost = entry->second;
+  if (!isNew) return cost;
+  const Shape& shape = shapes_[part.shape];
+  const std::vector<int> shares = replicaShares(evenStage(shape.tp, shape.dp()), microBatch, samples);
+  std::array<int, 4> counts{};
+  for (int unit = part.units.first; unit < part.units.last; ++unit) ++counts[static_cast<std::size_t>(problem_.model.unitKind(unit))];
+  for (const OpSet& ops : recomputations_) {
+    PartCost::Choice& choice = cost.choices.emplace_back();
+    for (int r = 0; r < shape.dp(); ++r) {
+      choice.memory.emplace_back();
+      choice.boundary.emplace_back();
+      const int share = shares[static_cast<std::size_t>(r)];
+      if (share == 0) continue;
+      const OpCosts& costs = model_.opCosts(classes_[static_cast<std::size_t>(shape.replicas[static_cast<std::size_t>(r)])].kind, shape.tp, share);
+      Seconds forward, backward;
+      for (std::size_t k = 0; k < counts.size(); ++k) {
+        if (counts[k] == 0) continue;
+        const UnitCost unit = unitCost(costs, static_cast<UnitKind>(k), ops);
+        forward += static_cast<double>(counts[k]) * unit.forward;
+        backward += static_cast<double>(counts[k]) * unit.backward;
+        choice.memory.back().first += std::int64_t{counts[k]} * unit.saved;
+        choice.memory.back().second = std::max(choice.memory.back().second, unit.transient);
+      }
+      choice.boundary.back() = costs[static_cast<std::size_t>(Op::Norm1)].boundary;
+      choice.forward = std::max(choice.forward, forward);
+      choice.backward = std::max(choice.backward, backward);
+    }
+  }
+  cost.fastestFirst.resize(cost.choices.size());
+  std::iota(cost.fastestFirst.begin(), cost.fastestFirst.end(), std::size_t{0});
+  std::ranges::stable_sort(cost.fastestFirst, {}, [&](std::size_t c) { return cost.choices[c].backward; });
+  return cost;
+}
+
+Seconds Oracle::sendBetween(std::size_t from, std::size_t to, int microBatch, int samples) {
+  const auto [entry, isNew] = sends_.try_emplace({from, to, microBatch, samples});
+  if (!isNew) return entry->second;
+  Counts used(classes_.size(), 0);
+  Pipeline pipeline{.localBatch = microBatch, .microBatch = microBatch, .stages = {}};
+  pipeline.stages.push_back(stageOf({from, {0, 1}}, used));
+  pipeline.stages.push_back(stageOf({to, {1, unitCount_}}, used));
+  return entry->second = stageTime(model_, pipeline, 0, samples).send;
+}
+
+/// On the next devices of its classes.
+Stage Oracle::stageOf(const Part& part, Counts& used) const {
+  const Shape& shape = shapes_[part.shape];
+  Stage stage = evenStage(shape.tp, shape.dp());
+  stage.units = part.units;
+  for (const int c : shape.replicas) {
+    for (int rank = 0; rank < shape.tp; ++rank)
+      stage.devices.push_back(classes_[static_cast<std::size_t>(c)].devices[static_cast<std::size_t>(used[static_cast<std::size_t>(c)]++)]);
+  }
+  return stage;
+}
+
+std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, int inFlight, bool isAlone,
+                                            const std::vector<int>& holders) {
+  const Shape& shape = shapes_[part.shape];
+  DeviceMemory device{.inFlight = inFlight};
+  for (int unit = part.units.first; unit < part.units.last; ++unit) {
+    const std::int64_t count = model_.parameters(problem_.model.unitKind(unit), shape.tp);
+    const int of = holders[static_cast<std::size_t>(unit)];
+    device.parameters += count;
+    device.shardedParameters += (count + of - 1) / of;
+  }
+  if (isAlone) {
+    device.parameters -= model_.tiedParameters(shape.tp);
+    device.shardedParameters -= model_.tiedParameters(shape.tp) / holders.front();
+  }
+  device.gradientParameters = device.parameters;
+  const PartCost& cost = costOf(part, microBatch, microBatch);
+  for (const std::size_t c : cost.fastestFirst) {
+    bool fits = true;
+    for (int r = 0; r < shape.dp() && fits; ++r) {
+      const auto replica = static_cast<std::size_t>(r);
+      device.kind = classes_[static_cast<std::size_t>(shape.replicas[replica])].kind;
+      device.saved = cost.choices[c].memory[replica].first;
+      device.transient = cost.choices[c].memory[replica].second;
+      device.boundary = isAlone ? Bytes{} : cost.choices[c].boundary[replica];
+      fits = lackOf(memoryUse(model_, device)) == Bytes{};
+    }
+    if (fits) return c;
+  }
+  return std::nullopt;
+}
+
+/// Stages in front of those there are, up to `unit`.
+void Oracle::extend(Search& search, int unit) {
+  if (unit == 0) {
+    finishStructure(search);
+    return;
+  }
+  const auto behind = static_cast<int>(search.parts.size());
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    const Shape& shape = shapes_[s];
+    bool isFree = shape.dp() <= search.microBatch;
+    for (std::size_t c = 0; c < all_.size() && isFree; ++c) isFree = shape.uses[c] <= search.left[c];
+    if (!isFree) continue;
+    int free = 0;
+    for (std::size_t c = 0; c < all_.size(); ++c) free += search.left[c] -= shape.uses[c];
+    const Seconds fill = search.fill, pace = search.pace;
+    const Seconds send = behind == 0 ? Seconds{} : sendBetween(s, search.parts.back().shape, search.microBatch, search.microBatch);
+    for (int first = unit - 1; first >= 0; --first) {
+      if (first > 0 && free == 0) continue;
+      const Part part{s, {first, unit}};
+      const std::vector<int> holders(static_cast<std::size_t>(unitCount_), shape.dp() + deviceCount_ - shape.dp() * shape.tp);
+      const auto choice = choiceOf(part, search.microBatch, std::min(behind + 1, search.most), first == 0 && behind == 0, holders);
+      if (!choice) continue;
+      const PartCost::Choice& cost = costOf(part, search.microBatch, search.microBatch).choices[*choice];
+      const Seconds time = cost.forward + cost.backward;
+      bool isInTime = true;
+      if (search.measure == Measure::ClosedForm) {
+        search.fill = fill + time + send;
+        search.pace = std::max(pace, time + send);
+        isInTime = search.fill + (search.most - 1.0) * search.pace < search.limit;
+      } else {
+        search.fill = std::max(fill + time + 2.0 * send, std::max(1.0, search.most - 1.0) * time);
+        isInTime = search.fill < search.limit;
+      }
+      if (isInTime) {
+        search.parts.push_back(part);
+        extend(search, first);
+        search.parts.pop_back();
+      }
+      search.fill = fill;
+      search.pace = pace;
+    }
+    for (std::size_t c = 0; c < all_.size(); ++c) search.left[c] += shape.uses[c];
+  }
+}
+
+/// As it runs at best; nothing: it does not fit.
+std::optional<PipelineTimes> Oracle::timesOf(const Structure& structure, std::int64_t samples) {
+  const int count = static_cast<int>(structure.parts.size());
+  const int microBatch = structure.microBatch;
+  PipelineTimes times{.full = {}, .last = {}, .microBatches = (samples + microBatch - 1) / microBatch, .transfers = model_.runtime().transfers};
+  const auto last = static_cast<int>(samples - (times.microBatches - 1) * microBatch);
+  const int unused = deviceCount_ - std::accumulate(structure.uses.begin(), structure.uses.end(), 0);
+  for (int i = 0; i < count; ++i) {
+    const Part& part = structure.parts[static_cast<std::size_t>(i)];
+    const std::vector<int> holders(static_cast<std::size_t>(unitCount_), shapes_[part.shape].dp() + unused);
+    const auto inFlight = static_cast<int>(std::min<std::int64_t>(count - i, times.microBatches));
+    const auto choice = choiceOf(part, microBatch, inFlight, count == 1, holders);
+    if (!choice) return std::nullopt;
+    for (const bool isLast : {false, true}) {
+      const PartCost::Choice& cost = costOf(part, microBatch, isLast ? last : microBatch).choices[*choice];
+      const Seconds send =
+          i + 1 < count ? sendBetween(part.shape, structure.parts[static_cast<std::size_t>(i) + 1].shape, microBatch, isLast ? last : microBatch) : Seconds{};
+      (isLast ? times.last : times.full).push_back({cost.forward, cost.backward, send});
+    }
+  }
+  return times;
+}
+
+/// Of the optimizer, and of the first stage's gradients where other pipelines hold its units: they begin when its last backward
+/// ends, which is the pipeline's end, but for what may overlap with that.
+Seconds Oracle::afterwards(const Structure& structure, bool isAlone) const {
+  const Training& training = problem_.training;
+  const int unused = deviceCount_ - std::accumulate(structure.uses.begin(), structure.uses.end(), 0);
+  Seconds optimizer, sync;
+  for (const Part& part : structure.parts) {
+    const Shape& shape = shapes_[part.shape];
+    double parameters = 0;
+    for (int unit = part.units.first; unit < part.units.last; ++unit) parameters += static_cast<double>(model_.parameters(problem_.model.unitKind(unit), shape.tp));
+    if (structure.parts.size() == 1) parameters -= static_cast<double>(model_.tiedParameters(shape.tp));
+    for (const int c : shape.replicas) {
+      const DeviceType& type = model_.typeOfKind(classes_[static_cast<std::size_t>(c)].kind);
+      const DeviceClass& of = deviceClassOf(type);
+      const double shard = training.zeroStage > 0 ? parameters / (shape.dp() + unused) : parameters;
+      optimizer = std::max(optimizer, Seconds{shard * of.optimizerTraffic / (type.memoryBandwidth * (of.bandwidthEfficiency * type.speed)).value});
+    }
+  }
+  // Rings of parts of unsplit parameters: those of the first stage's units where other pipelines hold them, and the tied embedding
+  // where the last stage or others do.
+  const Part& part = structure.parts.front();
+  const Shape& shape = shapes_[part.shape];
+  const auto tied = static_cast<double>(model_.tiedParameters(1));
+  double parameters = isAlone && structure.parts.size() == 1 ? 0 : tied;
+  if (!isAlone) {
+    const bool overlaps = training.zeroStage == 0 && training.gradientSync == GradientSync::Block;
+    for (int unit = 0; unit < (overlaps ? 1 : part.units.last); ++unit) {
+      const UnitKind kind = problem_.model.unitKind(unit);
+      parameters += static_cast<double>(model_.parameters(kind, 1));
+      if (kind == UnitKind::Embedding || kind == UnitKind::Head) parameters -= tied;
+    }
+  }
+  const std::int64_t gathered = training.zeroStage > 0 ? bytesOf(training.precision) : gradientBytesPerParameter();
+  const double bytes = parameters / shape.tp * static_cast<double>(gradientBytesPerParameter() + gathered);
+  for (const int c : shape.replicas) {
+    const Node& node = problem_.cluster.nodes[static_cast<std::size_t>(classes_[static_cast<std::size_t>(c)].node)];
+    double fastest = node.nic.bandwidth.value;
+    if (node.devices.size() > 1) fastest = std::max(fastest, node.intra.bandwidth.value);
+    sync = std::max(sync, Seconds{0.5 * bytes / fastest});
+  }
+  return (1 - 1e-9) * (optimizer + sync);
+}
+
+void Oracle::finishStructure(Search& search) {
+  const auto count = static_cast<std::int64_t>(search.parts.size());
+  if (count < search.most) return;  // listed with fewer
+  Structure structure{.parts = {search.parts.rbegin(), search.parts.rend()},
+                      .microBatch = search.microBatch,
+                      .mostMicroBatches = search.most,
+                      .uses = Counts(all_.size(), 0)};
+  for (std::size_t c = 0; c < all_.size(); ++c) structure.uses[c] = all_[c] - search.left[c];
+  const std::int64_t least = structure.leastSamples();
+  const std::int64_t most = count > search.most ? std::min(batch_, std::int64_t{search.most} * search.microBatch) : batch_;
+  if (least > most) return;
+  const auto inTime = [&](bool isAlone, std::int64_t samples) {
+    const auto times = timesOf(structure, samples);
+    if (!times) return false;
+    return search.measure == Measure::ClosedForm ? closedForm(*times) < search.limit
+                                                 : simulate(*times).time + afterwards(structure, isAlone) < search.limit;
+  };
+  const auto mostInTime = [&](bool isAlone) {
+    std::int64_t low = least - 1, high = most;
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (inTime(isAlone, middle)) low = middle;
+      else high = middle - 1;
+    }
+    return low < least ? std::int64_t{0} : low;
+  };
+  if (!search.isKeeping && most == batch_ && inTime(true, batch_)) evaluate(search, {&structure}, {batch_});
+  structure.samples = std::min(mostInTime(false), batch_ - 1);
+  if (structure.samples < least) return;
+  if (!search.isKeeping) {
+    std::int64_t& best = search.bestAlone[indexOf(structure.uses, all_)];
+    best = std::max(best, structure.samples);
+  } else if (structure.samples + search.mostOfRest[indexOf(search.left, all_)] >= batch_) {
+    search.kept.push_back(std::move(structure));
+  }
+}
+
+void Oracle::evaluate(Search& search, const std::vector<const Structure*>& structures, const std::vector<std::int64_t>& samples) {
+  std::vector<int> holders(static_cast<std::size_t>(unitCount_), 0);
+  for (const Structure* structure : structures) {
+    for (const Part& part : structure->parts) {
+      for (int unit = part.units.first; unit < part.units.last; ++unit) holders[static_cast<std::size_t>(unit)] += shapes_[part.shape].dp();
+    }
+  }
+  Counts used(all_.size(), 0);
+  std::vector<Pipeline> pipelines;
+  for (std::size_t p = 0; p < structures.size(); ++p) {
+    const Structure& structure = *structures[p];
+    const auto count = static_cast<std::int64_t>(structure.parts.size());
+    Pipeline& pipeline = pipelines.emplace_back();
+    pipeline.localBatch = samples[p];
+    pipeline.microBatch = static_cast<int>(std::min<std::int64_t>(structure.microBatch, samples[p]));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Part& part = structure.parts[static_cast<std::size_t>(i)];
+      if (shapes_[part.shape].dp() > pipeline.microBatch) return;
+      const auto inFlight = static_cast<int>(std::min(count - i, pipeline.microBatchCount()));
+      const auto choice = choiceOf(part, pipeline.microBatch, inFlight, count == 1, holders);
+      if (!choice) return;
+      Stage& stage = pipeline.stages.emplace_back(stageOf(part, used));
+      Recompute recompute{part.units, {}};
+      for (std::size_t op = 0; op < kOpCount; ++op) {
+        if (recomputations_[*choice][op]) recompute.ops.push_back(static_cast<Op>(op));
+      }
+      if (!recompute.ops.empty()) stage.recompute.push_back(std::move(recompute));
+    }
+  }
+  ++evaluated_;
+  Seconds time;
+  if (search.measure == Measure::Reported) {
+    time = iterationTime(model_, pipelines);
+  } else {
+    for (const Pipeline& pipeline : pipelines) time = std::max(time, closedForm(pipelineTimes(model_, pipeline)));
+  }
+  if (time >= search.limit) return;
+  if (worstLack(model_, pipelines)) throw std::logic_error("the oracle's memory is not that of the cost model");
+  search.limit = time;
+  search.best = {time, std::move(pipelines)};
+}
+
+/// Every way to give the batch to these pipelines.
+void Oracle::evaluateSplits(Search& search, const std::vector<std::size_t>& chosen) {
+  std::vector<const Structure*> structures;
+  std::vector<std::int64_t> samples;
+  for (const std::size_t index : chosen) {
+    structures.push_back(&search.kept[index]);
+    samples.push_back(search.kept[index].samples);
+  }
+  if (search.measure == Measure::ClosedForm) {  // all are as good
+    std::int64_t surplus = std::accumulate(samples.begin(), samples.end(), std::int64_t{0}) - batch_;
+    for (std::size_t p = 0; p < samples.size(); ++p) {
+      const std::int64_t taken = std::min(surplus, samples[p] - structures[p]->leastSamples());
+      samples[p] -= taken;
+      surplus -= taken;
+    }
+    if (surplus == 0) evaluate(search, structures, samples);
+    return;
+  }
+  const auto split = [&](const auto& self, std::size_t p, std::int64_t left) -> void {
+    const Structure& structure = *structures[p];
+    const std::int64_t least = structure.leastSamples();
+    if (p + 1 == structures.size()) {
+      if (left < least || left > structure.samples) return;
+      samples[p] = left;
+      evaluate(search, structures, samples);
+      return;
+    }
+    for (std::int64_t of = least; of <= std::min(left - 1, structure.samples); ++of) {
+      samples[p] = of;
+      self(self, p + 1, left - of);
+    }
+  };
+  split(split, 0, batch_);
+}
+
+void Oracle::combine(Search& search, std::size_t first, Counts left, std::int64_t samples, std::vector<std::size_t>& chosen) {
+  if (samples >= batch_ && chosen.size() > 1) evaluateSplits(search, chosen);
+  for (std::size_t next = first; next < search.kept.size(); ++next) {
+    const Structure& structure = search.kept[next];
+    bool isFree = true;
+    for (std::size_t c = 0; c < all_.size(); ++c) isFree = isFree && structure.uses[c] <= left[c];
+    if (!isFree) continue;
+    Counts rest = left;
+    for (std::size_t c = 0; c < all_.size(); ++c) rest[c] -= structure.uses[c];
+    if (samples + structure.samples + search.mostOfRest[indexOf(rest, all_)] < batch_) continue;
+    chosen.push_back(next);
+    combine(search, next, std::move(rest), samples + structure.samples, chosen);
+    chosen.pop_back();
+  }
+}
+
+std::optional<Oracle::Found> Oracle::fasterThan(Seconds limit, Measure measure) {
+  Search search{.limit = limit, .measure = measure, .best = {}};
+  const std::vector<Counts> lists = everyCount(all_);
+  search.bestAlone.assign(lists.size(), 0);
+  search.mostOfRest.assign(lists.size(), 0);
+  const auto listAll = [&] {
+    for (int microBatch = 1; microBatch <= batch_; ++microBatch) {
+      search.microBatch = microBatch;
+      const std::int64_t micros = (batch_ + microBatch - 1) / microBatch;
+      for (search.most = 1; search.most <= std::min<std::int64_t>(deviceCount_, micros); ++search.most) {
+        search.left = all_;
+        extend(search, unitCount_);
+      }
+    }
+  };
+  listAll();
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    for (const Counts& part : lists) {
+      const std::int64_t alone = search.bestAlone[indexOf(part, all_)];
+      if (alone == 0) continue;
+      Counts rest = lists[i];
+      bool isWithin = true;
+      for (std::size_t c = 0; c < all_.size(); ++c) isWithin = (rest[c] -= part[c]) >= 0 && isWithin;
+      if (isWithin) search.mostOfRest[i] = std::max(search.mostOfRest[i], alone + search.mostOfRest[indexOf(rest, all_)]);
+    }
+  }
+  if (search.mostOfRest.back() < batch_) return search.best;
+  search.isKeeping = true;
+  listAll();
+  std::vector<std::size_t> chosen;
+  combine(search, 0, all_, 0, chosen);
+  return search.best;
+}
+
+}  // namespace evenkeel
