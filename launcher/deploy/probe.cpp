@@ -46,7 +46,9 @@ std::string firstLine(std::string_view text) { return std::string(text.substr(0,
 }  // namespace
 
 Result<NodeFacts> probe(Host& host, std::chrono::milliseconds deadline, std::stop_token stop, const std::string& folder) {
-  auto output = run(host, {.argv = {"sh", "-c", kScript, "sh", folder}, .deadline = deadline}, std::move(stop));
+  std::vector<std::string> argv{"sh", "-c", kScript};
+  if (!folder.empty()) argv.insert(argv.end(), {"sh", folder});
+  auto output = run(host, {.argv = std::move(argv), .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
   if (!output->ending.wasGood())
     return failed(host.name(), fmt::format("cannot be examined ({}): {}", output->ending.text(), firstLine(output->err)));

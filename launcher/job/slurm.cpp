@@ -133,7 +133,7 @@ Result<std::vector<std::string>> slurmNodes(Host& login, std::chrono::millisecon
   auto output = run(login, {.argv = {"sinfo", "-h", "-N", "-o", "%N"}, .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
   if (output->ending.exitStatus == 127)
-    return failed(login.name(), "has no Slurm: there is no sinfo", "name a login node of the cluster with --slurm-login");
+    return failed(login.name(), "has no Slurm: there is no sinfo", "name a login node of the cluster with --slurm-login, or add the folder of its programs to PATH in ~/.bashrc there");
   if (!output->ending.wasGood()) return failed(login.name(), fmt::format("Slurm does not answer: {}", saidBy(*output)), "try `sinfo` there");
   std::set<std::string> names;  // a node is listed once a partition
   std::istringstream lines(output->out);

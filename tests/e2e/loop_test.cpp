@@ -178,6 +178,21 @@ TEST_F(Loop, ACheckpointIsResumedUnderAnotherPlan) {
     const double expected = whole["losses"][i + 5].get<double>();
     EXPECT_NEAR(losses[i].get<double>(), expected, 1e-5 * expected);
   }
+  const ProgramResult evaluated = cli_.run(launch("7", {"--resume", saved + "/step-0000000005", "--validation", data_, "--evaluate-every", "7"}));
+  ASSERT_EQ(evaluated.exitCode, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.err, ::testing::AllOf(HasSubstr("validation loss"), ::testing::Not(HasSubstr("the training data is not that of the checkpoint"))));
+}
+
+TEST_F(Loop, ARehearsalNeedsNoTextAndIsCalledOne) {
+  ASSERT_EQ(cli_.run({"plan", "--cluster", "1x2:A100-80-SXM", "--model", "tiny-gpt", "--global-batch", "8", "--planner", "uniform", "--out", "plan.json"}).exitCode, 0);
+  const ProgramResult result = cli_.run({"launch", "plan.json", "--local", "--rehearse", "--steps", "3"});
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  EXPECT_THAT(result.err, ::testing::AllOf(HasSubstr("step 3 of 3  rehearsed"), ::testing::Not(HasSubstr("loss"))));
+  EXPECT_THAT(result.out, ::testing::AllOf(HasSubstr("a rehearsal: nothing was trained"), ::testing::Not(HasSubstr("loss"))));
+  const Json runs = cli_.run({"runs", "--json"}).json()["runs"];
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0]["rehearsal"], true);
+  EXPECT_EQ(cli_.run({"attach", runs[0]["run"].get<std::string>(), "--json"}).json()["rehearsal"], true);
 }
 
 // DeepSpeed #1995, #1722: orphans held memory (field-faults).
@@ -211,6 +226,8 @@ TEST_F(Loop, ADryRunPrintsCommandsAndStartsNothing) {
   ASSERT_EQ(result.exitCode, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evenkeel-agent"));
   EXPECT_EQ(cli_.run({"runs", "--json"}).json()["runs"].size(), 0U);
+  EXPECT_THAT(cli_.run(launch("5", {"--dry-run", "--env", "nowhere:A=B"})).err, HasSubstr("names \"nowhere\", which is no node of the plan's cluster"));
+  EXPECT_THAT(cli_.run(launch("5", {"--dry-run", "--validation", "missing.txt", "--evaluate-every", "1"})).err, HasSubstr("missing.txt: no such file"));
 }
 
 }  // namespace

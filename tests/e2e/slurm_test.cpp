@@ -87,7 +87,7 @@ TEST_F(ByCommandLine, TheCommandsOfASlurmJobCanBeReadWithoutARun) {
   std::string all;
   const Json printed = shown.json();
   for (const Json& line : printed["commands"]) all += line.get<std::string>() + "\n";
-  EXPECT_THAT(all, ::testing::AllOf(HasSubstr("sbatch --parsable --job-name=evenkeel-"), HasSubstr("--partition=debug --time=10"), HasSubstr("evenkeel-agent step --dir"),
+  EXPECT_THAT(all, ::testing::AllOf(HasSubstr("sbatch --parsable --job-name=evenkeel-"), HasSubstr("--partition=debug"), HasSubstr("--time=10"), HasSubstr("evenkeel-agent step --dir"),
                                     HasSubstr("scancel JOB")));
   EXPECT_EQ(slurm_->jobs(), 0);
   EXPECT_THAT(launch({"--slurm", "--local"}).err, HasSubstr("exclude each other"));

@@ -129,6 +129,7 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
   ASSERT_EQ(cli.run({"plan", "--cluster", "1x2:cpu", "--model", "tiny-gpt", "--global-batch", "5", "--out", plan}).exitCode, 0);
   const std::string empty = folder.file("empty.txt", "");
   const std::string text = folder.file("text.txt", std::string(4096, 'a'));
+  const std::string tooShort = folder.file("short.txt", "nine byte");
   const std::string badRun = folder.file("run.json", R"({"format": "evenkeel.run/1", "steps": -1})");
   std::filesystem::create_directories(folder.path() / "nothing");
   expectRefusals(
@@ -138,6 +139,8 @@ TEST(BadInput, OfLaunchIsNamedBeforeAnythingStarts) {
           {{"launch", plan, "--local", "--data", text}, 2, "--steps"},
           {{"launch", plan, "--local", "--data", "missing.txt", "--steps", "1"}, 2, "missing.txt"},
           {{"launch", plan, "--local", "--data", empty, "--steps", "1"}, 2, "empty"},
+          {{"launch", plan, "--local", "--data", tooShort, "--steps", "1"}, 2, "short.txt: has 9 bytes, fewer than the 129 of one sample"},
+          {{"launch", plan, "--local", "--data", text, "--validation", tooShort, "--evaluate-every", "1", "--steps", "1"}, 2, "short.txt: has 9 bytes"},
           {{"launch", plan, "--local", "--data", (folder.path() / "nothing").string(), "--steps", "1"}, 2, "nothing"},
           {{"launch", plan, "--local", "--data", text, "--steps", "0"}, 2, "/steps"},
           {{"launch", plan, "--local", "--data", text, "--run", badRun}, 2, "run.json /steps: is -1"},
