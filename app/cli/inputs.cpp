@@ -134,9 +134,6 @@ void printDefaults(const ProblemArguments& arguments, const Problem& problem) {
   add(!arguments.sync.empty(), fmt::format("{}-wise sync", name(training.gradientSync)));
   add(!arguments.attention.empty(), fmt::format("{} attention", name(training.attention)));
   if (!text.empty()) note("assumed: {}\n", text);
-  if (runsHere(problem.cluster) && problem.model.family() != Family::Gpt) {
-    note("note: {} is planned here but cannot be launched yet (GPT family only)\n", problem.model.name);
-  }
 }
 
 void addSearchOptions(CLI::App& command, SearchArguments& arguments) {

@@ -80,7 +80,6 @@ int train(const Arguments& arguments) {
   // Nothing of the text is lost: no normalisation, spaces kept, bytes where no piece fits (a line's end too).
   const auto status = sentencepiece::SentencePieceTrainer::Train({{"vocab_size", std::to_string(arguments.vocab)},
                                                                   {"model_type", arguments.kind},
-                                                                  {"model_prefix", "unused"},
                                                                   {"byte_fallback", "true"},
                                                                   {"normalization_rule_name", "identity"},
                                                                   {"remove_extra_whitespaces", "false"},

@@ -175,7 +175,7 @@ TEST(WorkerStart, SaysWhatIsWrongWithItsEnvironment) {
 
 TEST(WorkerStart, SaysWhatIsWrongWithItsData) {
   EXPECT_THAT(reasonOf(outcomeOf({.plan = oneRank(), .data = "short"})),
-              HasSubstr("has 5 bytes, fewer than the 17 of one sample"));
+              HasSubstr("has 5 tokens, fewer than the 17 of one sample"));
   Plan plan = oneRank();
   plan.model.vocab = 100;
   EXPECT_THAT(reasonOf(outcomeOf({.plan = plan})), HasSubstr("outside of the model's vocabulary of 100"));

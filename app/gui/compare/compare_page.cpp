@@ -100,13 +100,17 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
   timer_.setInterval(kPollMs);
   connect(&timer_, &QTimer::timeout, this, &ComparePage::poll);
   showTimer_.setSingleShot(true);
-  connect(&showTimer_, &QTimer::timeout, this, &ComparePage::showResults);
-  connect(&runs_, &CompareRuns::changed, this, &ComparePage::followState);
-  connect(&runs_, &CompareRuns::finished, this, [this] {
-    timer_.stop();
+  connect(&showTimer_, &QTimer::timeout, this, [this] {
+    showResults();
+    if (runs_.isRunning()) return;
     refreshControls();
     if (!runs_.best()) timeline_->setPlaceholder(tr("No planner found a plan; the reasons stand above."));
     QTimer::singleShot(0, this, &ComparePage::fitColumns);  // when the columns are laid out
+  });
+  connect(&runs_, &CompareRuns::changed, this, &ComparePage::followState);
+  connect(&runs_, &CompareRuns::finished, this, [this] {
+    timer_.stop();
+    showTimer_.start(kFrameMs);
   });
   connect(&workspace_.document, &ProjectDocument::changed, this, &ComparePage::refresh);
   refreshControls();

@@ -107,7 +107,9 @@ TEST_F(TokenFilesTest, EndWithFilesOrAnErrorForEveryMutation) {
     if (random() % 4 == 0) bytes.resize(random() % bytes.size());
     const auto files = opened(bytes, 28);
     refused += files ? 0 : 1;
-    if (files) EXPECT_EQ(files->tokens * bytesOf(files->type), 28);
+    if (files) {
+      EXPECT_EQ(files->tokens * bytesOf(files->type), 28);
+    }
   }
   EXPECT_GT(refused, 400);
 }

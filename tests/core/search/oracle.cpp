@@ -194,7 +194,6 @@ std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, in
     device.parameters -= model_.tiedParameters(shape.tp);
     device.shardedParameters -= model_.tiedParameters(shape.tp) / holders.front();
   }
-  device.gradientParameters = device.parameters;
   const PartCost& cost = costOf(part, microBatch, microBatch);
   for (const std::size_t c : cost.fastestFirst) {
     bool fits = true;
