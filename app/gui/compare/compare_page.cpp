@@ -21,6 +21,7 @@
 #include "app/gui/plan/search_panel.h"
 #include "app/gui/timeline/timeline_legend.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
 #include "app/gui/widgets/stack.h"
@@ -63,7 +64,7 @@ ComparePage::ComparePage(Workspace& workspace, QString folder, QWidget* parent)
       stop_(new QPushButton(tr("Stop all, keep best"))),
       onlyDifferences_(new QCheckBox(tr("Only differences"))),
       export_(new QPushButton(tr("Export report…"))),
-      stale_(new QLabel),
+      stale_(new ElidedLabel),
       stack_(new Stack),
       results_(new QSplitter(Qt::Vertical)),
       columnRow_(new QWidget),

@@ -16,12 +16,14 @@
 #include "app/gui/plan/search_command.h"
 #include "app/gui/plan/search_controls.h"
 #include "app/gui/plan/search_panel.h"
+#include "app/gui/widgets/elided_label.h"
 
 namespace evenkeel::gui {
 namespace {
 
 constexpr int kPollMs = 40;                                                     // 25 times a second
 constexpr int kJobPollMs = 250;                                                 // the status bar needs less
+constexpr int kLeastPlanWidth = 180;                                            // pixels, of the list of plans
 
 QString searchingText() { return PlanPage::tr("(best of the search)"); }
 
@@ -44,7 +46,7 @@ PlanPage::PlanPage(Workspace& workspace, QString folder, QWidget* parent)
       search_(new QPushButton(tr("Search"))),
       stop_(new QPushButton(tr("Stop, keep best"))),
       plans_(new QComboBox),
-      stale_(new QLabel),
+      stale_(new ElidedLabel),
       again_(new QPushButton(tr("Search again"))),
       panel_(new SearchPanel),
       view_(new PlanView) {
@@ -132,6 +134,7 @@ QWidget* PlanPage::makeChooser() {
   plans_->setObjectName(QStringLiteral("plans"));
   plans_->setAccessibleName(tr("Plan"));
   plans_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  plans_->setMinimumWidth(kLeastPlanWidth);  // a long name gives way to what stands beside it
   stale_->setObjectName(QStringLiteral("planStale"));
   stale_->setText(tr("! This plan is for the project before your edit: cluster, model or training have changed since."));
   again_->setObjectName(QStringLiteral("searchAgain"));

@@ -22,6 +22,7 @@
 #include <QVBoxLayout>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/quantity_text.h"
 #include "app/gui/widgets/stack.h"
 #include "app/gui/window/mode_bar.h"
@@ -180,7 +181,7 @@ void MainWindow::makeMenus() {
 }
 
 void MainWindow::makeStatusBar() {
-  summary_ = new QLabel;
+  summary_ = new ElidedLabel;
   summary_->setObjectName(QStringLiteral("summary"));
   summary_->setContentsMargins(10, 0, 0, 0);
   jobTitle_ = new QLabel;
