@@ -200,8 +200,9 @@ class Frames {
   }
 
  private:
+  /// Once, with all that the step has asked to be painted: as the event loop would.
   void frame() {
-    widget_.repaint();
+    widget_.update();
     QCoreApplication::processEvents();
   }
   QWidget& widget_;
@@ -234,13 +235,23 @@ void canvas(const QString& folder) {
     QGraphicsItem* box = view.itemAt(port.rect().center());
     for (int radius = 4; CanvasScene::nameOf(box).empty() || view.drawing().box(CanvasScene::nameOf(box)) == nullptr; radius += 4)
       box = view.itemAt(port.rect().center() + QPoint(radius, radius / 2));
-    const QPoint at = view.mapFromScene(view.drawing().box(CanvasScene::nameOf(box))->centre());
+    const std::string name = CanvasScene::nameOf(box);
+    const auto centre = [&] { return view.mapFromScene(view.drawing().box(name)->centre()); };
+    const QPoint at = centre();
     QTest::mousePress(&port, Qt::LeftButton, {}, at);
     frames.measure(what, 30, [&](int i) { QTest::mouseMove(&port, at + QPoint(7 * i, 5)); });
-    const double start = cpuMilliseconds();
-    QTest::mouseRelease(&port, Qt::LeftButton, {}, at + QPoint(210, 5));
-    QCoreApplication::processEvents();
-    report("end of that drag, the edit", {cpuMilliseconds() - start});
+    std::vector<double> ends;
+    for (int i = 0; i < 10; ++i) {
+      const double start = cpuMilliseconds();
+      QTest::mouseRelease(&port, Qt::LeftButton, {}, at + QPoint(210 + 7 * i, 5));
+      QCoreApplication::processEvents();
+      ends.push_back(cpuMilliseconds() - start);
+      QTest::mousePress(&port, Qt::LeftButton, {}, centre());
+      QTest::mouseMove(&port, at + QPoint(217 + 7 * i, 5));
+      QCoreApplication::processEvents();
+    }
+    QTest::mouseRelease(&port, Qt::LeftButton, {}, centre());
+    report("end of that drag, the edit", ends);
   };
   drag("drag of one, all visible");
   for (const double zoom : {0.5, 1.0}) {

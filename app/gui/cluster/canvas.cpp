@@ -89,6 +89,7 @@ void Canvas::zoomTo(double zoom, QPoint anchor) {
   const QPointF kept = mapToScene(anchor);
   const double scale = std::clamp(zoom, kSmallestZoom, kLargestZoom);
   setTransform(QTransform::fromScale(scale, scale));
+  scene_.setOverview(scale < kTextZoom);
   const QPointF now = mapFromScene(kept);
   horizontalScrollBar()->setValue(horizontalScrollBar()->value() + qRound(now.x() - anchor.x()));
   verticalScrollBar()->setValue(verticalScrollBar()->value() + qRound(now.y() - anchor.y()));
@@ -115,6 +116,7 @@ CanvasPoint Canvas::insertionPoint() const {
 void Canvas::drawBackground(QPainter* painter, const QRectF& area) {
   const Colours& c = colours(palette());
   painter->fillRect(area, c.canvas);
+  if (scene_.isOverview()) scene_.paintOverview(*painter, palette());
   if (zoom() < kGridZoom) return;
   const double step = zoom() < kWideGridZoom ? 5 * kGrid : kGrid;
   QList<QPointF> points;

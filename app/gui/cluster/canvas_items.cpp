@@ -122,19 +122,20 @@ void MachineItem::setContent(Content content) {
 
 QSizeF MachineItem::size() const { return {kMachineWidth, kMachineHeight}; }
 
+QColor MachineItem::border(const QPalette& palette) const {
+  return content_.groups.empty() ? palette.color(QPalette::Mid) : deviceColour(content_.groups.front().type);
+}
+
+BoxItem::Block MachineItem::block(const QPalette& palette) const {
+  if (isMarked_) return {colours(palette).accent, colours(palette).accent};
+  const QColor edge = border(palette);
+  return {edge, mixed(palette.color(QPalette::Base), edge, 0.45)};
+}
+
 void MachineItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget* widget) {
   const QPalette& palette = paletteOf(widget);
-  const double zoom = zoomOf(*painter);
-  const QColor border = content_.groups.empty() ? palette.color(QPalette::Mid) : deviceColour(content_.groups.front().type);
-  if (zoom < kTextZoom) {  // a block in the colour of its type, so that a large drawing still shows where what is
-    painter->setRenderHint(QPainter::Antialiasing, false);
-    painter->fillRect(QRectF(QPointF(0, 0), size()), isMarked_ ? colours(palette).accent : border);
-    if (!isMarked_)
-      painter->fillRect(QRectF(QPointF(0, 0), size()).adjusted(8, 8, -8, -8), mixed(palette.color(QPalette::Base), border, 0.45));
-    return;
-  }
   painter->setRenderHint(QPainter::Antialiasing, true);
-  drawFrame(*painter, palette, size(), border, isMarked_);
+  drawFrame(*painter, palette, size(), border(palette), isMarked_);
   const QColor text = palette.color(QPalette::Text), subtle = colours(palette).subtle;
   drawLaidOut(*painter, titleFont(), text, {kPadding, 21}, title_);
   drawLaidOut(*painter, plainFont(), text, {kPadding, 41}, first_);
@@ -166,15 +167,15 @@ void SwitchItem::setDetail(const QString& detail) {
 
 QSizeF SwitchItem::size() const { return {kSwitchWidth, kSwitchHeight}; }
 
+BoxItem::Block SwitchItem::block(const QPalette& palette) const {
+  const QColor colour = isMarked_ ? colours(palette).accent : colours(palette).link;
+  return {colour, colour};
+}
+
 void SwitchItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget* widget) {
   const QPalette& palette = paletteOf(widget);
-  const QColor border = colours(palette).link;
-  if (zoomOf(*painter) < kTextZoom) {
-    painter->fillRect(QRectF(QPointF(0, 0), size()), isMarked_ ? colours(palette).accent : border);
-    return;
-  }
   painter->setRenderHint(QPainter::Antialiasing, true);
-  drawFrame(*painter, palette, size(), border, isMarked_);
+  drawFrame(*painter, palette, size(), colours(palette).link, isMarked_);
   drawLaidOut(*painter, plainFont(), palette.color(QPalette::Text), {kPadding, 17}, title_);
   drawLaidOut(*painter, smallFont(), colours(palette).subtle, {kPadding, 32}, second_);
 }
@@ -226,17 +227,11 @@ QPainterPath LinkItem::shape() const {
 
 void LinkItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget* widget) {
   const QPalette& palette = paletteOf(widget);
-  const double zoom = zoomOf(*painter);
   const QColor colour = isMarked_ ? colours(palette).accent : colours(palette).link;
-  QPen pen(colour, isMarked_ ? width_ + 1.5 : width_);
-  if (zoom < kTextZoom) {
-    pen.setWidth(0);
-    pen.setCosmetic(true);
-  }
-  painter->setRenderHint(QPainter::Antialiasing, zoom >= kTextZoom);
-  painter->setPen(pen);
+  painter->setRenderHint(QPainter::Antialiasing, true);
+  painter->setPen(QPen(colour, isMarked_ ? width_ + 1.5 : width_));
   painter->drawLine(line_);
-  if (label_.isEmpty() || zoom < kLinkLabelZoom) return;
+  if (label_.isEmpty() || zoomOf(*painter) < kLinkLabelZoom) return;
   QRectF label(QPointF(0, 0), labelSize_);
   label.moveCenter(line_.center());
   painter->fillRect(label, colours(palette).canvas);

@@ -24,6 +24,11 @@ class BoxItem : public QGraphicsItem {
   /// Moves the box and the ends of its links.
   void moveTo(QPointF topLeft);
   void setMarked(bool marked);
+  /// How it looks where text could not be read: a block, still in the colour of what it is.
+  struct Block {
+    QColor edge, inside;
+  };
+  [[nodiscard]] virtual Block block(const QPalette& palette) const = 0;
 
  protected:
   bool isMarked_ = false;
@@ -45,9 +50,11 @@ class MachineItem final : public BoxItem {
   using BoxItem::BoxItem;
   void setContent(Content content);
   [[nodiscard]] QSizeF size() const override;
+  [[nodiscard]] Block block(const QPalette& palette) const override;
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget* widget) override;
 
  private:
+  [[nodiscard]] QColor border(const QPalette& palette) const;
   void paintDevices(QPainter& painter, const QColor& text) const;
   Content content_;
   QStaticText title_, first_, second_, more_;  // laid out once: text is what a frame costs most
@@ -60,6 +67,7 @@ class SwitchItem final : public BoxItem {
   using BoxItem::BoxItem;
   void setDetail(const QString& detail);  // "25 GB/s a port"
   [[nodiscard]] QSizeF size() const override;
+  [[nodiscard]] Block block(const QPalette& palette) const override;
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget* widget) override;
 
  private:
@@ -78,8 +86,10 @@ class LinkItem final : public QGraphicsItem {
   /// width: of the line, in canvas units
   void setContent(const QString& label, double width);
   void setMarked(bool marked);
+  [[nodiscard]] bool isMarked() const { return isMarked_; }
   /// To be called when an end has moved.
   void follow();
+  [[nodiscard]] const QLineF& line() const { return line_; }
   [[nodiscard]] QRectF boundingRect() const override;
   [[nodiscard]] QPainterPath shape() const override;
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget* widget) override;
@@ -96,7 +106,8 @@ class LinkItem final : public QGraphicsItem {
 /// Pixel sizes, so that a drawing prints at any resolution.
 [[nodiscard]] QFont canvasFont(int pixels, bool bold = false);
 
-/// Below these zooms labels of links and texts of machines are left out: they could not be read, and cost the most time.
+/// Below these zooms labels of links, and texts of machines and switches, are left out: they could not be read, and cost the most time.
+/// Below kTextZoom the scene paints all of them at once (paintOverview).
 inline constexpr double kLinkLabelZoom = 0.5, kTextZoom = 0.35, kGridZoom = 0.4;
 
 }  // namespace evenkeel::gui

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/cluster/canvas_scene.h"
 
+#include <QPainter>
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "app/gui/cluster/cluster_text.h"
 #include "app/gui/cluster/device_edits.h"
+#include "app/gui/theme/theme.h"
 
 namespace evenkeel::gui {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 constexpr double kMargin = 20'000;  // canvas around the drawing that one can move to
 
 constexpr double kPortWidth = 1.5;
+constexpr double kEdge = 8;  // of a block in the overview, canvas units
 
 /// Wider for faster, by powers of ten: 1 GB/s is thin, 1 TB/s is thick.
 double widthOf(BytesPerSecond bandwidth) { return std::clamp(1.5 + std::log10(std::max(1.0, gbs(bandwidth))), 1.5, 4.5); }
@@ -52,13 +56,29 @@ Item& CanvasScene::boxFor(const std::string& name) {
   if (known != nullptr) removeBox(known);  // a machine now has the name that a switch had
   auto* made = new Item(name);
   boxes_[name] = made;
+  made->setFlag(QGraphicsItem::ItemHasNoContents, isOverview_);
   addItem(made);
   return *made;
 }
 
 void CanvasScene::show(const Project& project) {
-  const Cluster& cluster = project.cluster;
   layout_ = shownLayout(project);
+  if (project.cluster != shown_) {  // else something has only been moved
+    showBoxes(project.cluster);
+    showLinks(project.cluster);
+    shown_ = project.cluster;
+  }
+  auto place = layout_.begin();  // of the same names in the same order
+  for (const auto& [name, item] : boxes_) {
+    assert(place != layout_.end() && place->first == name);
+    item->moveTo({place->second.x, place->second.y});
+    ++place;
+  }
+  setSceneRect(boundsOf({}).adjusted(-kMargin, -kMargin, kMargin, kMargin));
+  if (isOverview_) update();
+}
+
+void CanvasScene::showBoxes(const Cluster& cluster) {
   std::vector<BoxItem*> gone;
   for (const auto& [name, item] : boxes_) {
     if (!layout_.contains(name)) gone.push_back(item);
@@ -67,45 +87,87 @@ void CanvasScene::show(const Project& project) {
   for (const Node& node : cluster.nodes) boxFor<MachineItem>(node.name).setContent(contentOf(cluster, node));
   for (const Switch& s : cluster.switches)
     boxFor<SwitchItem>(s.name).setDetail(tr("%1 GB/s a port").arg(numberText(gbs(s.bandwidth))));
-  for (const auto& [name, point] : layout_) box(name)->moveTo({point.x, point.y});
+}
 
-  Items keys;
+void CanvasScene::showLinks(const Cluster& cluster) {
+  std::vector<const LinkItem*> kept;
+  kept.reserve(links_.size());
+  QString label;  // most links are like the one before
+  BytesPerSecond labelled{};
   for (const Link& link : cluster.links) {
     const std::string& a = cluster.nodes[static_cast<std::size_t>(link.first)].name;
     const std::string& b = cluster.nodes[static_cast<std::size_t>(link.second)].name;
-    keys.insert(connectionKey(a, b));
-    showLink(connectionKey(a, b), a, b, tr("%1 GB/s").arg(numberText(gbs(link.spec.bandwidth))), widthOf(link.spec.bandwidth));
+    if (label.isEmpty() || labelled != link.spec.bandwidth) label = tr("%1 GB/s").arg(numberText(gbs(link.spec.bandwidth)));
+    labelled = link.spec.bandwidth;
+    kept.push_back(showLink(a, b, label, widthOf(link.spec.bandwidth)));
   }
   for (const Switch& s : cluster.switches) {
     for (const std::string& member : s.members) {
-      keys.insert(connectionKey(s.name, member));
-      showLink(connectionKey(s.name, member), s.name, member, {}, kPortWidth);
+      kept.push_back(showLink(s.name, member, {}, kPortWidth));
     }
   }
+  std::ranges::sort(kept);
   std::vector<LinkItem*> cut;
   for (const auto& [key, item] : links_) {
-    if (!keys.contains(key)) cut.push_back(item);
+    if (!std::ranges::binary_search(kept, item)) cut.push_back(item);
   }
   for (LinkItem* item : cut) removeLink(item);
-  setSceneRect(boundsOf({}).adjusted(-kMargin, -kMargin, kMargin, kMargin));
 }
 
-void CanvasScene::showLink(const std::string& key, const std::string& first, const std::string& second, const QString& label,
-                           double width) {
+void CanvasScene::setOverview(bool isOverview) {
+  if (isOverview == isOverview_) return;
+  isOverview_ = isOverview;
+  for (const auto& [name, item] : boxes_) item->setFlag(QGraphicsItem::ItemHasNoContents, isOverview);
+  for (const auto& [key, item] : links_) item->setFlag(QGraphicsItem::ItemHasNoContents, isOverview);
+  update();
+}
+
+void CanvasScene::paintOverview(QPainter& painter, const QPalette& palette) const {
+  QList<QLineF> plain, marked;
+  plain.reserve(static_cast<qsizetype>(links_.size()));
+  for (const auto& [key, item] : links_) (item->isMarked() ? marked : plain).push_back(item->line());
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  for (const auto& [lines, colour] : {std::pair{&plain, colours(palette).link}, {&marked, colours(palette).accent}}) {
+    QPen pen(colour, 0);
+    pen.setCosmetic(true);
+    painter.setPen(pen);
+    painter.drawLines(*lines);
+  }
+  std::map<QRgb, QList<QRectF>> edges, insides;  // of few colours
+  for (const auto& [name, item] : boxes_) {
+    const BoxItem::Block block = item->block(palette);
+    const QRectF area(item->pos(), item->size());
+    edges[block.edge.rgb()].push_back(area);
+    if (block.inside != block.edge) insides[block.inside.rgb()].push_back(area.adjusted(kEdge, kEdge, -kEdge, -kEdge));
+  }
+  painter.setPen(Qt::NoPen);
+  for (const auto* layer : {&edges, &insides}) {
+    for (const auto& [colour, areas] : *layer) {
+      painter.setBrush(QColor(colour));
+      painter.drawRects(areas);
+    }
+  }
+}
+
+LinkItem* CanvasScene::showLink(const std::string& first, const std::string& second, const QString& label, double width) {
   BoxItem* a = box(first);
   BoxItem* b = box(second);
-  if (a == nullptr || b == nullptr || a == b) return;
+  if (a == nullptr || b == nullptr || a == b) return nullptr;
+  const std::string key = connectionKey(first, second);
   LinkItem*& item = links_[key];
   if (item == nullptr) {
     item = new LinkItem(key, *a, *b);
+    item->setFlag(QGraphicsItem::ItemHasNoContents, isOverview_);
     addItem(item);
   }
   item->setContent(label, width);
+  return item;
 }
 
 void CanvasScene::mark(const Items& selected) {
   for (const auto& [name, item] : boxes_) item->setMarked(selected.contains(name));
   for (const auto& [key, item] : links_) item->setMarked(selected.contains(key));
+  if (isOverview_) update();
 }
 
 void CanvasScene::preview(const Items& items, QPointF offset) {
@@ -114,6 +176,7 @@ void CanvasScene::preview(const Items& items, QPointF offset) {
     if (BoxItem* item = box(name); item != nullptr && at != layout_.end())
       item->moveTo(QPointF(at->second.x, at->second.y) + offset);
   }
+  if (isOverview_) update();
 }
 
 BoxItem* CanvasScene::box(const std::string& name) const {

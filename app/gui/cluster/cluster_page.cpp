@@ -73,7 +73,7 @@ ClusterPage::ClusterPage(Workspace& workspace, QWidget* parent)
   });
   connect(&workspace_.document, &ProjectDocument::changed, this, &ClusterPage::refresh);
   connect(actions_, &ClusterActions::findMachinesRequested, this, &ClusterPage::findMachinesRequested);
-  refresh();
+  refresh(Part::Cluster);
 }
 
 ClusterPage::~ClusterPage() {
@@ -217,7 +217,8 @@ QWidget* ClusterPage::makeMatrix() {
   return matrix;
 }
 
-void ClusterPage::refresh() {
+void ClusterPage::refresh(Parts parts) {
+  if (!parts.testFlag(Part::Cluster)) return;
   const Cluster& cluster = workspace_.document.project().cluster;
   empty_->setVisible(cluster.nodes.empty() && cluster.switches.empty());
   // What is gone cannot stay selected.

@@ -36,7 +36,7 @@ class ClusterPage final : public Page {
   QWidget* makeDrawing();
   QWidget* makeMatrix();
   QWidget* makeToolBar();
-  void refresh();
+  void refresh(Parts parts);
   void showProblem();
   void showLegend();
   void joinUnreached();

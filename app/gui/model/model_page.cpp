@@ -153,7 +153,7 @@ QWidget* ModelPage::makePresets() {
 
 QWidget* ModelPage::makeTraining() {
   auto* column = new QWidget;
-  column->setFixedWidth(230);
+  column->setFixedWidth(250);
   batch_ = openNumber(QStringLiteral("globalBatch"), static_cast<int>(kMaxGlobalBatch));
   sequence_ = openNumber(QStringLiteral("sequenceLength"), static_cast<int>(kMaxSequence));
   precision_ = openChoice<Precision>(QStringLiteral("precision"), precisionWords());

@@ -18,7 +18,6 @@
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_legend.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/quantity_text.h"
 #include "app/gui/widgets/stack.h"
@@ -56,7 +55,7 @@ PlanView::PlanView(QWidget* parent)
       stack_(new Stack),
       reason_(new QWidget),
       content_(new QWidget),
-      headline_(new ElidedLabel),
+      headline_(new QLabel),
       violations_(new QLabel),
       tabs_(new QTabBar),
       tabStack_(new Stack),
@@ -67,6 +66,7 @@ PlanView::PlanView(QWidget* parent)
   setObjectName(QStringLiteral("planView"));
   headline_->setObjectName(QStringLiteral("planHeadline"));
   headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   QFont font = headline_->font();
   font.setPointSizeF(font.pointSizeF() * 1.15);
   headline_->setFont(font);

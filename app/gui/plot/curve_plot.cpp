@@ -226,9 +226,9 @@ void CurvePlot::clear() {
 }
 
 void CurvePlot::setSmoothing(double weight) {
-  smoothing_ = Smoothing(weight);
-  smooth_.clear();
-  for (const CurvePoint& point : points()) smooth_.append({point.x, smoothing_.next(point.y)});
+  Smoothing smoothing(weight);  // a local one: it stays in registers
+  smooth_.assign(raw_, [&smoothing](double value) { return smoothing.next(value); });
+  smoothing_ = smoothing;
   schedule();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -22,6 +24,9 @@ class CurveSeries {
   explicit CurveSeries(std::span<const CurvePoint> points) {
     for (const CurvePoint& point : points) append(point);
   }
+  /// The same x as `other`, each value as `next` makes it of the value there, from the first to the last. O(n)
+  template <class Next>
+  void assign(const CurveSeries& other, Next next);
   /// x must be above the last one. O(1).
   void append(const CurvePoint& point);
   void clear();
@@ -37,6 +42,26 @@ class CurveSeries {
   std::vector<CurvePoint> points_;
   std::vector<Block> blocks_;
 };
+
+template <class Next>
+void CurveSeries::assign(const CurveSeries& other, Next next) {
+  const std::size_t count = other.points_.size();
+  points_.resize(count);
+  blocks_.resize(other.blocks_.size());
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const std::size_t from = b * kBlock, to = std::min(from + kBlock, count);
+    Block block{from, from, true};
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (std::size_t i = from; i < to; ++i) {
+      const double y = next(other.points_[i].y);
+      points_[i] = {other.points_[i].x, y};
+      block.isFinite = block.isFinite && std::isfinite(y);
+      if (y < least) least = y, block.least = i;
+      if (y > most) most = y, block.most = i;
+    }
+    blocks_[b] = block;
+  }
+}
 
 /// Indices [from, to) of the points that a view of x in [first, last] needs: those inside and one neighbour at each side, so that
 /// lines run out of the view. The points ascend in x. O(log n).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstdint>
+#include <cmath>
+#include <limits>
 
 namespace evenkeel::gui {
 
@@ -13,7 +14,12 @@ class Smoothing {
  public:
   /// weight of the past in [0, 1): 0 shows the values as they are.
   explicit Smoothing(double weight = 0) : weight_(weight) {}
-  [[nodiscard]] double next(double value);
+  [[nodiscard]] double next(double value) {
+    if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+    sum_ = weight_ * sum_ + (1 - weight_) * value;
+    mass_ = weight_ * mass_ + (1 - weight_);
+    return sum_ / mass_;
+  }
   [[nodiscard]] double weight() const { return weight_; }
 
  private:

@@ -172,6 +172,37 @@ TEST_F(ClusterPageTest, CtrlWheelZoomsAtTheCursor) {
   EXPECT_EQ(canvas_.zoom(), 1);
 }
 
+TEST_F(ClusterPageTest, FromFarMachinesAreBlocksThatCanBeClicked) {
+  draw("2x2:cpu,1x2:T4");
+  document_.edit(QStringLiteral("link"), [](Project& project) { project.cluster.links.push_back({0, 2, {fromGbs(12.5), fromMicroseconds(5)}}); });
+  const auto pictureAt = [&](double zoom) {
+    canvas_.zoomTo(zoom, canvas_.viewport()->rect().center());
+    canvas_.centerOn(canvas_.drawing().boundsOf({}).center());
+    return canvas_.viewport()->grab().toImage();
+  };
+  const auto colourOf = [&](const std::string& box) { return canvas_.drawing().box(box)->block(canvas_.palette()).inside; };
+  selection_.clear();
+  QImage far = pictureAt(0.2);
+  EXPECT_EQ(far.pixelColor(pointOf("cpu-0")), colourOf("cpu-0"));
+  EXPECT_EQ(far.pixelColor(pointOf("t4-0")), colourOf("t4-0"));
+  EXPECT_NE(colourOf("cpu-0"), colourOf("t4-0"));
+  click(pointOf("cpu-1"));
+  EXPECT_THAT(selection_.items(), ElementsAre("cpu-1"));
+  far = pictureAt(0.2);
+  EXPECT_EQ(far.pixelColor(pointOf("cpu-1")), colourOf("cpu-1")) << "marked";
+  EXPECT_NE(colourOf("cpu-1"), colourOf("cpu-0"));
+  // a drag is seen while it lasts
+  const QPoint from = pointOf("t4-0"), to = from + QPoint(0, 60);
+  press(from);
+  moveTo(from + QPoint(0, 30));
+  moveTo(to);
+  EXPECT_EQ(canvas_.viewport()->grab().toImage().pixelColor(to), colourOf("t4-0"));
+  release(to);
+  // near again, items paint themselves: the inside of a card is not its block's colour
+  const QImage near = pictureAt(1);
+  EXPECT_NE(near.pixelColor(pointOf("cpu-0") + QPoint(0, 12)), colourOf("cpu-0"));
+}
+
 TEST_F(ClusterPageTest, AnEmptyDrawingOffersTheNextStep) {
   auto* empty = page_.findChild<QWidget*>(QStringLiteral("emptyCluster"));
   EXPECT_TRUE(empty->isVisible());

@@ -34,6 +34,25 @@ TEST(Envelope, KeepsASpikeOfOneSampleAtEveryZoom) {
   }
 }
 
+TEST(CurveSeries, AssignedFromAnotherIsAsIfAppended) {
+  auto points = flat(1000);
+  points[0].y = points[64].y = points[700].y = std::numeric_limits<double>::quiet_NaN();
+  points[300].y = 40;
+  const auto half = [](double y) { return y / 2; };
+  CurveSeries appended, assigned(flat(2000));
+  for (const CurvePoint& point : points) appended.append({point.x, half(point.y)});
+  assigned.assign(CurveSeries(points), half);
+  ASSERT_EQ(assigned.points().size(), points.size());
+  for (const int columns : {3, 10, 5000}) {
+    const auto expected = envelope(appended, 0, 999, columns), drawn = envelope(assigned, 0, 999, columns);
+    ASSERT_EQ(drawn.size(), expected.size()) << columns;
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      EXPECT_EQ(drawn[i].x, expected[i].x) << columns;
+      EXPECT_TRUE(drawn[i].y == expected[i].y || (std::isnan(drawn[i].y) && std::isnan(expected[i].y))) << columns;
+    }
+  }
+}
+
 TEST(Envelope, HasAtMostTwoPointsAPixelAndAscendsInX) {
   const auto drawn = envelope(CurveSeries(flat(1'000'000)), 0, 999'999, 1200);
   EXPECT_LE(drawn.size(), 2U * 1200 + 4);
