@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kMostSamples = 1 << 16;
 constexpr int kWarmUpRuns = 2, kMostRuns = 101;
+constexpr int kUnitKinds = 4;   // embedding, attention, MLP, head
+constexpr int kMostLayers = 4;  // more of the same tell nothing new
 
 struct Times {
   std::vector<double> forward, backward;  // seconds
@@ -28,20 +30,22 @@ struct Times {
 /// The ops of one unit, run one by one: each with a graph of its own, so that its backward can be timed alone.
 class UnitRun {
  public:
-  UnitRun(const std::vector<OpStep>& steps, Batch batch) : steps_(steps), batch_(std::move(batch)), recorded_(steps.size()) {}
+  UnitRun(std::vector<OpStep> steps, Batch batch) : steps_(std::move(steps)), batch_(std::move(batch)), recorded_(steps_.size()) {}
 
-  void forward(const at::Tensor& input, std::vector<Times>& times) {
+  /// The residual stream behind the unit; behind the head the loss.
+  at::Tensor forward(const at::Tensor& input, std::map<Op, Times>& times) {
     slots_ = {};
     slots_[Slot::Residual] = input;
-    for (std::size_t i = 0; i < steps_.size(); ++i) times[i].forward.push_back(forwardOf(steps_[i], recorded_[i]).value);
+    for (std::size_t i = 0; i < steps_.size(); ++i) times[steps_[i].op].forward.push_back(forwardOf(steps_[i], recorded_[i]).value);
+    return slots_[Slot::Residual];
   }
 
-  void backward(std::vector<Times>& times) {
+  /// The gradient of the residual stream before the unit, from that behind it.
+  at::Tensor backward(at::Tensor gradient, std::map<Op, Times>& times) {
     Slots gradients;
-    const at::Tensor& last = slots_[Slot::Residual];
-    gradients[Slot::Residual] =
-        last.dim() == 0 ? at::full({}, 1e-3, last.options()) : at::randn(last.sizes()).mul_(1e-3).to(last.scalar_type());
-    for (std::size_t i = steps_.size(); i-- > 0;) times[i].backward.push_back(backwardOf(recorded_[i], gradients).value);
+    gradients[Slot::Residual] = std::move(gradient);
+    for (std::size_t i = steps_.size(); i-- > 0;) times[steps_[i].op].backward.push_back(backwardOf(recorded_[i], gradients).value);
+    return gradients[Slot::Residual];
   }
 
  private:
@@ -93,51 +97,62 @@ class UnitRun {
     return threadCpuTime() - start;
   }
 
-  const std::vector<OpStep>& steps_;
+  std::vector<OpStep> steps_;
   Batch batch_;
   Slots slots_;
   std::vector<Recorded> recorded_;
 };
 
-double median(std::vector<double> values) {
+/// The mean of all but the slowest twentieth. A step is a sum of many runs, and their times lean to the slow side: medians would add
+/// up to too little.
+double usual(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  values.resize(values.size() - values.size() / 20);
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-ProfilePoint pointOf(const Times& times) {
+/// `warm`: of the first of them, which are left out.
+ProfilePoint pointOf(const Times& times, std::size_t warm) {
   std::vector<double> sums;
-  for (std::size_t i = kWarmUpRuns; i < times.forward.size(); ++i) sums.push_back(times.forward[i] + times.backward[i]);
+  for (std::size_t i = warm; i < times.forward.size(); ++i) sums.push_back(times.forward[i] + times.backward[i]);
   const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(sums.size());
   double squares = 0;
   for (const double sum : sums) squares += (sum - mean) * (sum - mean);
-  const auto kept = [](const std::vector<double>& values) {
-    return std::vector<double>(values.begin() + kWarmUpRuns, values.end());
+  const auto kept = [&](const std::vector<double>& values) {
+    return std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(warm), values.end());
   };
-  return {.forward = {median(kept(times.forward))},
-          .backward = {median(kept(times.backward))},
+  return {.forward = {usual(kept(times.forward))},
+          .backward = {usual(kept(times.backward))},
           .saved = std::nullopt,
           .source = ValueSource::Measured,
           .runs = static_cast<int>(sums.size()),
           .spread = mean > 0 ? std::sqrt(squares / static_cast<double>(sums.size())) / mean : 0};
 }
 
-void measureUnit(const ProfileRequest& request, const Parameters& parameters, int unit, std::int64_t samples,
-                 DeviceProfile& profile) {
+/// Steps of a model of few layers, whole ones: an op that is run again and again by itself finds its weights and inputs in the cache,
+/// which it does not in training.
+void measureSteps(const ProfileRequest& request, const Model& model, const Parameters& parameters, std::int64_t samples,
+                  DeviceProfile& profile) {
   const TensorParallel oneShard;
-  const std::vector<OpStep> steps = stepsOfUnit(request.model, unit, parameters, oneShard, {}, request.training.precision);
-  const std::int64_t sequence = request.training.sequenceLength;
-  const at::Tensor tokens_BS = at::randint(request.model.vocab, {samples, sequence}, at::kLong);
-  const at::Tensor input =
-      unit == 0 ? tokens_BS : at::randn({samples, sequence, request.model.hidden}).to(scalarTypeOf(request.training.precision));
-  UnitRun run(steps, {.targets_BS = tokens_BS});
-  std::vector<Times> times(steps.size());
+  const at::Tensor tokens_BS = at::randint(model.vocab, {samples, request.training.sequenceLength}, at::kLong);
+  std::vector<UnitRun> units;
+  for (int unit = 0; unit < model.unitCount(); ++unit)
+    units.emplace_back(stepsOfUnit(model, unit, parameters, oneShard, {}, request.training.precision), Batch{.targets_BS = tokens_BS});
+  std::map<Op, Times> times;
+  std::map<Op, std::size_t> warm;
+  const Seconds budget{request.perPoint.value * kUnitKinds};
   const Seconds start = threadCpuTime();
   for (int repeat = 0; repeat < kMostRuns; ++repeat) {
-    if (repeat >= kWarmUpRuns + kLeastRuns && threadCpuTime() - start > request.perPoint) break;
-    run.forward(input, times);
-    run.backward(times);
+    if (repeat >= kWarmUpRuns + kLeastRuns && threadCpuTime() - start > budget) break;
+    at::Tensor stream = tokens_BS;
+    for (UnitRun& unit : units) stream = unit.forward(stream, times);
+    at::Tensor gradient = at::full({}, 1e-3, stream.options());
+    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) gradient = unit->backward(std::move(gradient), times);
+    if (repeat + 1 == kWarmUpRuns) {
+      for (const auto& [op, all] : times) warm[op] = all.forward.size();
+    }
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) profile.points[{steps[i].op, 1}][samples] = pointOf(times[i]);
+  for (const auto& [op, all] : times) profile.points[{op, 1}][samples] = pointOf(all, warm[op]);
 }
 
 }  // namespace
@@ -172,14 +187,13 @@ ProfileTable measureOps(const ProfileRequest& request) {
   profile.reserved = peakResident();
   Plan plan;
   plan.model = request.model;
+  plan.model.layers = std::min(plan.model.layers, kMostLayers);
   plan.training = request.training;
   plan.training.globalBatch = 1;
   plan.cluster = *parseClusterShorthand("1x1:cpu");
   plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
   const Parameters parameters(blockMap(plan), 0, 0, 1, request.training.precision);
-  for (const int unit : {0, 1, 2, plan.model.unitCount() - 1}) {
-    for (const std::int64_t samples : request.samples) measureUnit(request, parameters, unit, samples, profile);
-  }
+  for (const std::int64_t samples : request.samples) measureSteps(request, plan.model, parameters, samples, profile);
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   ::gmtime_r(&now, &parts);

@@ -18,9 +18,9 @@ inline constexpr int kLeastRuns = 5;
 [[nodiscard]] Result<ProfileRequest> parseProfileRequest(const Json& json, const std::string& source);
 [[nodiscard]] Json toJson(const ProfileRequest& request);
 
-/// Times every op of every kind of unit of the model on this device, forward and backward, by the thread's CPU time: medians over
-/// runs in which the ops follow each other as they do in training. Also what the process holds before any tensor of the model. tp
-/// 1: others are scaled from it (TableProfile).
+/// Times every op of every kind of unit of the model on this device, forward and backward, by the thread's CPU time: means over whole
+/// steps of the model, or of its first layers where it has many, without the slowest twentieth. Also what the process holds before any
+/// tensor of the model. tp 1: others are scaled from it (TableProfile).
 [[nodiscard]] ProfileTable measureOps(const ProfileRequest& request);
 
 }  // namespace evenkeel

@@ -105,7 +105,7 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   hint_->setWordWrap(true);
   hint_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   data_->setText(QSettings().value(kDataSetting).toString());
-  data_->setPlaceholderText(tr("text file or folder"));
+  data_->setPlaceholderText(tr("text, folder or tokens (.bin)"));
   command_->setReadOnly(true);
   command_->setAccessibleName(tr("The command that does the same"));
   command_->setToolTip(command_->accessibleName());
@@ -151,7 +151,7 @@ QWidget* LaunchForm::makeDataRow() {
   layout->addWidget(data_, 1);
   auto* browse = named(new QToolButton, QStringLiteral("runBrowse"));
   browse->setText(QStringLiteral("…"));
-  browse->setToolTip(tr("Choose a text file or a folder of text files"));
+  browse->setToolTip(tr("Choose a text file, a folder of text files, or tokens as evenkeel-cli tokenize and Megatron-LM write them"));
   browse->setAccessibleName(browse->toolTip());
   browse->setPopupMode(QToolButton::InstantPopup);
   auto* menu = new QMenu(browse);
@@ -160,6 +160,9 @@ QWidget* LaunchForm::makeDataRow() {
   };
   menu->addAction(tr("Text file…"), this,
                   [this, take] { take(QFileDialog::getOpenFileName(this, tr("Text to train on"), data_->text())); });
+  menu->addAction(tr("Tokens…"), this, [this, take] {
+    take(QFileDialog::getOpenFileName(this, tr("Tokens to train on"), data_->text(), tr("Megatron-LM tokens (*.bin)")));
+  });
   menu->addAction(tr("Folder…"), this, [this, take] {
     take(QFileDialog::getExistingDirectory(this, tr("Folder of text to train on"), data_->text()));
   });
