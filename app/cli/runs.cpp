@@ -37,7 +37,7 @@ int listRuns(Launcher& launcher, bool asJson) {
   }
   std::vector<std::vector<std::string>> rows = {{"run", "state", "started (UTC)", "steps"}};
   for (const RunRow& row : *runs) {
-    rows.push_back({row.run, std::string(name(row.state)), fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.started))), fmt::format("{}{}", row.steps, row.isRehearsal ? " rehearsed" : "")});
+    rows.push_back({row.run, row.isQueued ? "queued" : std::string(name(row.state)), fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.started))), fmt::format("{}{}", row.steps, row.isRehearsal ? " rehearsed" : "")});
   }
   fmt::print("{}", alignedTable(rows));
   return kOk;

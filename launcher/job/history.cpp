@@ -204,8 +204,8 @@ Result<void> RunHistory::replay(const std::string& id, const std::function<void(
 Result<std::vector<RunRow>> RunHistory::rows() {
   Statement query = database_.prepare(
       "SELECT id, state, created, (SELECT COUNT(*) FROM (SELECT step FROM steps WHERE run = runs.id GROUP BY step HAVING "
-      "COUNT(*) = runs.world_size)), continues, json_extract(run, '$.rehearsal') IS NOT NULL "
-      "FROM runs ORDER BY created DESC, id DESC");
+      "COUNT(*) = runs.world_size)), continues, json_extract(run, '$.rehearsal') IS NOT NULL, "
+      "CASE WHEN slurm = '' THEN '' ELSE json_extract(slurm, '$.id') END FROM runs ORDER BY created DESC, id DESC");
   std::vector<RunRow> rows;
   std::vector<std::size_t> later;  // attempts: some of their steps are those of an earlier run
   while (query.step()) {
@@ -215,6 +215,7 @@ Result<std::vector<RunRow>> RunHistory::rows() {
                     .started = query.number(2),
                     .steps = query.integer(3),
                     .isRehearsal = query.integer(5) != 0});
+    rows.back().isQueued = rows.back().state == JobState::Preparing && !query.text(6).empty();
   }
   if (query.hasFailed()) return database_.lastError();
   for (const std::size_t row : later) {

@@ -89,6 +89,7 @@ Json toJson(const std::vector<RunRow>& runs) {
     json["runs"].push_back(
         Json{{"run", row.run}, {"state", name(row.state)}, {"started", isoTime(row.started)}, {"steps", row.steps}});
     if (row.isRehearsal) json["runs"].back()["rehearsal"] = true;
+    if (row.isQueued) json["runs"].back()["queued"] = true;
   }
   return json;
 }

@@ -64,6 +64,7 @@ struct RunRow {
   double started = 0;  // seconds since 1970, UTC
   std::int64_t steps = 0;  // with those of the runs that it goes on for
   bool isRehearsal = false;
+  bool isQueued = false;  // handed to Slurm, which has not begun with it as far as this machine has heard
   bool operator==(const RunRow&) const = default;
 };
 

@@ -16,7 +16,7 @@ std::vector<JobStatus> askedNow(const std::stop_token& stop) {
   const auto rows = launcher ? launcher->runs() : Result<std::vector<RunRow>>(launcher.error());
   if (!rows) return running;
   for (const RunRow& row : *rows) {
-    if (row.state != JobState::Running || stop.stop_requested()) continue;
+    if ((row.state != JobState::Running && !row.isQueued) || stop.stop_requested()) continue;
     if (auto status = launcher->statusOf(row.run); status && !hasEnded(status->state)) running.push_back(*std::move(status));
   }
   return running;

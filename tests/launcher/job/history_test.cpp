@@ -165,9 +165,30 @@ TEST(RunHistory, TakesOverWhatEarlierVersionsWrote) {
       ASSERT_TRUE((*history)->add(later));
       EXPECT_EQ((*history)->find(later.id)->slurm, later.slurm);
       EXPECT_THAT((*history)->statusOf(later.id)->attempts, ElementsAre("old"));
-      EXPECT_THAT(*(*history)->rows(), ::testing::Contains(RunRow{.run = later.id, .started = 100, .steps = 1})) << "as its summary says";
+      EXPECT_THAT(*(*history)->rows(), ::testing::Contains(RunRow{.run = later.id, .started = 100, .steps = 1, .isQueued = true})) << "as its summary says";
     }
   }
+}
+
+TEST(RunHistory, KnowsWhichRunsWaitInSlurmsQueue) {
+  const TemporaryDirectory directory;
+  auto history = RunHistory::open(directory.path() / "runs.sqlite");
+  ASSERT_TRUE(history) << history.error().text();
+  const auto isQueued = [&](const std::string& run) {
+    const auto rows = (*history)->rows();
+    const auto row = std::ranges::find(*rows, run, &RunRow::run);
+    return row != rows->end() && row->isQueued;
+  };
+  RunRecord record = someRun("waits");
+  record.slurm = SlurmJob{.id = {}, .request = {.login = {.host = "l"}, .options = {}, .folder = "/f"}, .directory = "/d"};
+  ASSERT_TRUE((*history)->add(record));
+  EXPECT_FALSE(isQueued("waits")) << "not handed over yet";
+  record.slurm->id = "17";
+  ASSERT_TRUE((*history)->setSlurmJob("waits", *record.slurm));
+  EXPECT_TRUE(isQueued("waits"));
+  EXPECT_EQ(toJson(*(*history)->rows())["runs"][0]["queued"], true);
+  ASSERT_TRUE((*history)->setState("waits", JobState::Running));
+  EXPECT_FALSE(isQueued("waits"));
 }
 
 TEST(RunHistory, RefusesADamagedOrNewerFile) {
