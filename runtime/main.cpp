@@ -81,7 +81,8 @@ int convertWeights(bool comeIn, const std::string& from, const std::string& to) 
   for (const std::string& text : converted->notes) fmt::print(stderr, "note: {}\n", text);
   fmt::print("{}", prettyText({{"folder", converted->folder.string()},
                                {"model", toJson(converted->model)},
-                               {"parameters", converted->parameters}}));
+                               {"parameters", converted->parameters},
+                               {"step", converted->step}}));
   return 0;
 }
 

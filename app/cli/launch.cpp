@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
@@ -91,6 +93,9 @@ Result<Run> runFrom(const Arguments& arguments) {
   if (run.train.empty() && !run.rehearsal) return invalidInput(source, "names no training data", "add --data FILE or --data FOLDER");
   if (!run.validation.empty() && run.evaluation.every == 0)
     return invalidInput(source, "names validation text and no step at which it is read", "add --evaluate-every N");
+  for (const std::int64_t step : run.traceSteps) {
+    if (step > run.steps) return invalidInput(fmt::format("--trace-step {}", step), fmt::format("the run ends with step {}", run.steps), "name a step that it has");
+  }
   if (run.rehearsal && (!arguments.resume.empty() || run.checkpoint.every > 0 || run.evaluation.every > 0))
     return invalidInput("--rehearse", "computes nothing that could be resumed, saved or evaluated",
                         "leave out --resume, --checkpoint-every and --evaluate-every");
@@ -222,6 +227,14 @@ int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& in
   return exitCodeOf(status->state);
 }
 
+/// A prediction supposes that nobody else computes here.
+void noteLoad() {
+  double load = 0;
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  if (::getloadavg(&load, 1) != 1 || load < cores) return;
+  note("note: this machine is busy (load {:.0f} on {}): steps take longer than predicted\n", load, counted(cores, "core"));
+}
+
 int run(const Arguments& arguments) {
   auto request = requestFrom(arguments);
   if (!request) return report(request.error());
@@ -230,6 +243,7 @@ int run(const Arguments& arguments) {
   if (arguments.preflight) return preflight(*launcher, *request, arguments.asJson);
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
+  if (request->local) noteLoad();
   FollowInterrupt interrupt;
   JobProgress progress(request->run.steps, request->run.rehearsal.has_value());
   if (!arguments.board.empty()) {
@@ -261,7 +275,7 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_option("--evaluate-every", arguments->evaluateEvery, "Steps between evaluations (default: none)");
   command->add_option("--evaluate-batches", arguments->evaluateBatches, "Global batches that an evaluation reads (default 1)");
   command->add_option("--trace-step", arguments->traceSteps, "Step of which every rank reports what it did when (`trace` shows it); may be given several times")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--steps", arguments->steps, "Steps (iterations) to train");
   command->add_option("--run", arguments->runFile, "Run file (evenkeel.run/1); options win over it");
   command->add_option("--learning-rate", arguments->learningRate, "Peak learning rate (default 1e-3)");
@@ -304,7 +318,7 @@ void addLaunch(CLI::App& app, Outcome& outcome) {
   command->add_flag("--rehearse", arguments->rehearse,
                     "Virtual devices: all ranks and messages, but what is predicted is slept, not computed (with --local)");
   command->add_option("--time-scale", arguments->timeScale, "Of a rehearsal: 0.1 plays ten times as fast (default 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e6));
   command->add_option("--profile", arguments->profile, "Of a rehearsal: measured op times to predict from (default: analytic)");
   command->add_option("--resume", arguments->resume,
                       "A checkpoint, or a folder of them, written under any plan of this model: go on from there");

@@ -57,7 +57,8 @@ Result<Goal> goalFrom(const Arguments& arguments, const Training& training) {
   return goal;
 }
 
-Result<Plan> findPlan(const Arguments& arguments) {
+/// `events`: whether all of them could be written; the plan counts all the same.
+Result<Plan> findPlan(const Arguments& arguments, Result<void>& events) {
   if (auto checked = checkOutputs({{"--out", arguments.out}, {"--events", arguments.events}}); !checked) return checked.error();
   for (const auto& [name, value] : {std::pair{"--cluster", &arguments.problem.cluster}, {"--model", &arguments.problem.model}}) {
     if (value->empty()) return invalidInput(name, "is required");
@@ -93,6 +94,7 @@ Result<Plan> findPlan(const Arguments& arguments) {
   const SearchTask task{*problem, profile->get(), *std::move(budget), *std::move(options), start ? &*start : nullptr};
   auto plan = planFor(*goal, **planner, task, progress, stop.get_token());
   progress.finish();
+  events = progress.eventsWritten();
   if (plan && goal->objective != Objective::Time) plan->search["objective"] = arguments.objective;
   if (plan && goal->steps > 0) plan->search["run"] = toJson(runCost(*plan, goal->steps));
   return plan;
@@ -211,7 +213,8 @@ void noteWhatFits(const Arguments& arguments, const Error& error) {
 int run(const Arguments& arguments) {
   if (!arguments.metisCase.empty()) return runMetisCase(arguments);
   if (!arguments.hexiscaleCase.empty()) return runHexiscaleCase(arguments);
-  const auto plan = findPlan(arguments);
+  Result<void> events;
+  const auto plan = findPlan(arguments, events);
   if (!plan) {
     const int code = report(plan.error());
     noteWhatFits(arguments, plan.error());
@@ -225,7 +228,7 @@ int run(const Arguments& arguments) {
     Json document = toJson(*plan);
     if (arguments.explain) document["explanation"] = jsonOf(reasons);
     printJson(document);
-    return kOk;
+    return events ? kOk : report(events.error());
   }
   fmt::print("{}   {}   in {}\n\n{}", arguments.planner, headline(*plan), shortTime(plan->search.value("seconds", 0.0)),
              describePlan(*plan));
@@ -237,7 +240,7 @@ int run(const Arguments& arguments) {
     fmt::print("\nwritten: {}; next: evenkeel-cli {} {} {}\n", arguments.out, runs ? "launch" : "evaluate", arguments.out,
                runs ? "--data FILE --steps N" : "--explain (it cannot be trained here)");
   }
-  return kOk;
+  return events ? kOk : report(events.error());
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ void addProfile(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   addProblemOptions(*command, arguments->problem);
   command->add_option("--out", arguments->out, "Write the profile to this file");
-  command->add_option("--samples", arguments->samples, "Micro-batches to measure (default: 1 2 4 8)")->check(CLI::PositiveNumber);
+  command->add_option("--samples", arguments->samples, "Micro-batches to measure (default: 1 2 4 8)")->check(CLI::Range(1, 65'536));
   command->add_option("--seconds-per-point", arguments->secondsPerPoint, "CPU time for one kind of unit at one micro-batch (default 0.5)")->check(CLI::NonNegativeNumber);
   command->add_flag("--json", arguments->asJson, "The profile on stdout, too");
   command->callback([arguments, &outcome] { outcome.exitCode = run(*arguments); });

@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/cli/command.h"
 #include "app/cli/follow.h"
 #include "app/cli/login_prompt.h"
@@ -63,12 +65,15 @@ int attach(const Arguments& arguments) {
 }
 
 int stop(Launcher& launcher, const Arguments& arguments) {
-  const auto stopped = launcher.stopJob(arguments.run);
+  const auto rows = launcher.runs();
+  const auto row = rows ? std::ranges::find(*rows, arguments.run, &RunRow::run) : decltype(rows->begin()){};
+  const bool wasOver = rows && row != rows->end() && hasEnded(row->state);
+  const auto stopped = launcher.stopJob(arguments.run);  // of one that is over, too: something of it may be left
   if (!stopped) return report(stopped.error());
   for (const StopReport::Node& node : stopped->nodes) {
     std::string left;
     for (const int pid : node.left) left += fmt::format(" {}", pid);
-    if (node.stopped) fmt::print("{}: stopped, nothing is left\n", node.node);
+    if (node.stopped) fmt::print("{}: {}nothing is left\n", node.node, wasOver ? fmt::format("the run was {} already, ", name(row->state)) : "stopped, ");
     else fmt::print("{}: {}{}\n", node.node, node.problem, left.empty() ? "" : "; processes left:" + left);
   }
   return stopped->complete() ? kOk : kFailed;

@@ -31,7 +31,7 @@ void SearchProgress::event(std::string_view kind, Json fields) {
   line["planner"] = planner_;
   line["event"] = kind;
   for (auto& [key, value] : fields.items()) line[key] = value;
-  events_ << line.dump() << '\n' << std::flush;
+  if (!(events_ << line.dump() << '\n' << std::flush) && eventsFailure_.empty()) eventsFailure_ = std::strerror(errno);
 }
 
 void SearchProgress::show(bool isMilestone) {
@@ -79,6 +79,11 @@ void SearchProgress::onPoint(const SearchPoint& point) {
 
 void SearchProgress::finish() {
   if (onTerminal_) note("\r\033[K");
+}
+
+Result<void> SearchProgress::eventsWritten() const {
+  if (eventsFailure_.empty()) return {};
+  return failed("--events", fmt::format("cannot be written to its end ({}); the plan is not touched by it", eventsFailure_));
 }
 
 }  // namespace evenkeel::cli

@@ -25,6 +25,8 @@ class SearchProgress final : public SearchObserver {
   void onPoint(const SearchPoint& point) override;
   /// Ends the rewritten line.
   void finish();
+  /// Why the file of events lacks some; nothing if it has all.
+  [[nodiscard]] Result<void> eventsWritten() const;
 
  private:
   void event(std::string_view kind, Json fields);
@@ -36,6 +38,7 @@ class SearchProgress final : public SearchObserver {
   std::optional<Seconds> best_, bound_;
   Counters counters_;
   std::ofstream events_;
+  std::string eventsFailure_;  // of the first write that failed
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

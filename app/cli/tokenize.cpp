@@ -70,6 +70,41 @@ Result<void> loaded(sentencepiece::SentencePieceProcessor& model, const std::str
   return {};
 }
 
+/// What SentencePiece says of a vocabulary that does not fit the text, in our words: its own name lines of its source and options that
+/// are not ours.
+Error refusalOf(const std::string& said, int vocab) {
+  const auto numberBehind = [&](std::string_view words) -> std::string {
+    const std::size_t at = said.find(words);
+    if (at == std::string::npos) return {};
+    const std::size_t begin = said.find_first_of("0123456789", at + words.size());
+    return begin == std::string::npos ? std::string() : said.substr(begin, said.find_first_not_of("0123456789", begin) - begin);
+  };
+  const std::string option = fmt::format("--vocab {}", vocab);
+  if (const std::string least = numberBehind(" vs "); said.find("smaller than required_chars") != std::string::npos && !least.empty())
+    return invalidInput(option, fmt::format("is too small: the letters of this text, 256 bytes and 3 marks are {} pieces", least), "take --vocab " + least + " or more");
+  if (const std::string most = numberBehind("value <="); !most.empty())
+    return invalidInput(option, "is too large: this text does not give so many pieces", "take --vocab " + most + " or less, or more text");
+  const std::size_t source = said.find("] ");
+  return invalidInput("tokenize train", "SentencePiece refuses: " + (source == std::string::npos ? said : said.substr(source + 2)));
+}
+
+/// Where text stops being UTF-8; nothing if it does not.
+std::optional<std::size_t> notUtf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const std::size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+    if (length == 0 || i + length > text.size()) return i;
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      const unsigned least = k > 1 ? 0x80 : first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;  // no longer than need be
+      const unsigned most = k > 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;   // no surrogates, nothing beyond Unicode
+      if (next < least || next > most) return i;
+    }
+    i += length;
+  }
+  return std::nullopt;
+}
+
 int train(const Arguments& arguments) {
   if (auto checked = checkOutput("--out", arguments.out); !checked) return report(checked.error());
   auto files = textFilesNamed(arguments.names);
@@ -85,10 +120,9 @@ int train(const Arguments& arguments) {
                                                                   {"remove_extra_whitespaces", "false"},
                                                                   {"add_dummy_prefix", "false"},
                                                                   {"max_sentence_length", std::to_string(kMostSentenceBytes)},
-                                                                  {"minloglevel", "1"}},
+                                                                  {"minloglevel", "2"}},
                                                                  &lines, &model);
-  if (!status.ok())
-    return report(invalidInput("tokenize train", fmt::format("SentencePiece refuses: {}", status.ToString()), "a smaller --vocab needs less text; 256 bytes and 3 marks are always in it"));
+  if (!status.ok()) return report(refusalOf(status.ToString(), arguments.vocab));
   if (auto written = writeFileAtomically(arguments.out, model); !written) return report(written.error());
   fmt::print("{} pieces\nwritten: {}; next: evenkeel-cli tokenize encode ... --model {} --out NAME\n", arguments.vocab, arguments.out, arguments.out);
   return kOk;
@@ -118,8 +152,13 @@ class TokenWriter {
   std::int64_t count_ = 0;
 };
 
-/// Every file is a document, or every line that is not empty.
+/// Every file is a document, or every line that is not empty. What is no UTF-8 is refused: SentencePiece would put other letters into its place.
 Result<void> eachDocument(const std::vector<fs::path>& files, bool eachLine, const std::function<void(const std::string&)>& take) {
+  const auto checked = [](const fs::path& file, const std::string& text, std::uintmax_t before) -> Result<void> {
+    const auto place = notUtf8(text);
+    if (!place) return {};
+    return invalidInput(file.string(), fmt::format("is no UTF-8 text: byte {}", before + *place), "convert it (iconv), or leave it out");
+  };
   for (const fs::path& file : files) {
     if (!eachLine) {
       std::error_code failure;
@@ -127,12 +166,15 @@ Result<void> eachDocument(const std::vector<fs::path>& files, bool eachLine, con
         return invalidInput(file.string(), fmt::format("has more than {} MiB", kMostDocumentBytes >> 20U), "split it, or let every line be a document (--lines)");
       const auto text = readFile(file);
       if (!text) return text.error();
+      if (auto good = checked(file, *text, 0); !good) return good;
       if (!text->empty()) take(*text);
       continue;
     }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return invalidInput(file.string(), fmt::format("cannot be opened: {}", std::strerror(errno)));
-    for (std::string line; std::getline(stream, line);) {
+    std::uintmax_t before = 0;
+    for (std::string line; std::getline(stream, line); before += line.size() + 1) {
+      if (auto good = checked(file, line, before); !good) return good;
       if (!line.empty()) take(line);
     }
     if (stream.bad()) return failed(file.string(), "cannot be read to its end");
@@ -141,7 +183,11 @@ Result<void> eachDocument(const std::vector<fs::path>& files, bool eachLine, con
 }
 
 int encode(const Arguments& arguments) {
-  const fs::path bin = arguments.out + ".bin", idx = arguments.out + ".idx", part = arguments.out + ".bin.part";
+  const bool hasEnding = arguments.out.ends_with(".bin") || arguments.out.ends_with(".idx");
+  const std::string stem = hasEnding ? arguments.out.substr(0, arguments.out.size() - 4) : arguments.out;
+  const fs::path bin = stem + ".bin", idx = stem + ".idx", part = stem + ".bin.part";
+  std::error_code isNoFolder;
+  if (fs::is_directory(stem, isNoFolder)) return report(invalidInput("--out " + arguments.out, "is a folder, whose name `launch --data` could not tell from the tokens'", "take another name, or one inside of it"));
   for (const fs::path& file : {bin, idx}) {
     if (auto checked = checkOutput("--out", file.string()); !checked) return report(checked.error());
   }
@@ -179,7 +225,7 @@ int encode(const Arguments& arguments) {
     return kOk;
   }
   fmt::print("{} documents, {} tokens ({}) of a vocabulary of {}\nwritten: {} and {}; next: evenkeel-cli launch plan.json --data {}, of a model with \"vocab\": {}\n", writer.lengths().size(), writer.count(),
-             name(type), model.GetPieceSize(), bin.string(), idx.string(), arguments.out, model.GetPieceSize());
+             name(type), model.GetPieceSize(), bin.string(), idx.string(), stem, model.GetPieceSize());
   return kOk;
 }
 

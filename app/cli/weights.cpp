@@ -42,7 +42,8 @@ int run(const Arguments& arguments, bool comeIn) {
     return kOk;
   }
   const std::string folder = json->value("folder", "");
-  fmt::print("{}: {} parameters\nwritten: {}\n", (*json)["model"].value("name", "model"), json->value("parameters", std::int64_t{0}), folder);
+  fmt::print("{}: {} parameters{}\nwritten: {}\n", (*json)["model"].value("name", "model"), json->value("parameters", std::int64_t{0}),
+             comeIn ? "" : fmt::format(" of step {}", json->value("step", std::int64_t{0})), folder);
   if (comeIn)
     fmt::print("next: evenkeel-cli plan --model {}/config.json ... --out plan.json; evenkeel-cli launch plan.json --resume {} ...\n", arguments.from, folder);
   return kOk;

@@ -46,7 +46,7 @@ bool eachNumber(std::ifstream& stream, std::int64_t count, const Take& take) {
   return true;
 }
 
-constexpr const char* kAgain = "write the pair again, with evenkeel-tokenize or Megatron-LM's preprocess_data.py";
+constexpr const char* kAgain = "write the pair again, with `evenkeel-cli tokenize encode` or Megatron-LM's preprocess_data.py";
 
 }  // namespace
 
@@ -80,8 +80,10 @@ std::optional<TokenFiles> tokenFilesNamed(const std::string& text) {
   const std::string stem = hasEnding ? text.substr(0, text.size() - 4) : text;
   TokenFiles files{.bin = stem + ".bin", .idx = stem + ".idx"};
   std::error_code failure;
-  if (hasEnding ? fs::exists(files.idx, failure) : fs::exists(files.idx, failure) && fs::exists(files.bin, failure)) return files;
-  return std::nullopt;
+  const bool hasBin = fs::exists(files.bin, failure), hasIdx = fs::exists(files.idx, failure);
+  // Half a pair is named, too: bytes of tokens must not be taken for text.
+  const bool isMeant = (hasBin && hasIdx) || ((hasBin || hasIdx) && (hasEnding || !fs::exists(text, failure)));
+  return isMeant ? std::optional(files) : std::nullopt;
 }
 
 Result<TokenFiles> openTokenFiles(const TokenFiles& named) {
@@ -92,10 +94,15 @@ Result<TokenFiles> openTokenFiles(const TokenFiles& named) {
   if (failure) return invalidInput(files.bin.string(), "cannot be read: " + failure.message(), "it belongs beside " + where);
   const auto bytes = static_cast<std::int64_t>(fs::file_size(files.idx, failure));
   std::ifstream stream(files.idx, std::ios::binary);
-  if (failure || !stream) return invalidInput(where, fmt::format("cannot be read: {}", failure ? failure.message() : std::strerror(errno)));
+  if (failure || !stream) {
+    return invalidInput(where, fmt::format("cannot be read: {}", failure ? failure.message() : std::strerror(errno)),
+                        fmt::format("it belongs beside {}; text has to have another ending than .bin", files.bin.string()));
+  }
   std::string header(static_cast<std::size_t>(std::min(bytes, kHeaderBytes)), '\0');
   stream.read(header.data(), static_cast<std::streamsize>(header.size()));
   if (header.starts_with(kOldMagic)) return invalidInput(where, "is of fairseq's old format (TNTIDX)", kAgain);
+  if (header.starts_with("version https://git-lfs"))
+    return invalidInput(where, "is a Git LFS pointer file, not the file that it points to", "fetch it with `git lfs pull`");
   if (!header.starts_with(kMagic)) return invalidInput(where, "is no index of Megatron-LM: it does not begin with MMIDIDX", kAgain);
   if (bytes < kHeaderBytes) return invalidInput(where, fmt::format("is cut off: it has {} bytes", bytes), kAgain);
   const auto version = littleEndian<std::uint64_t>(header.data() + 9);

@@ -33,7 +33,7 @@ struct TokenFiles {
   std::int64_t tokens = 0, sequences = 0, documents = 0;
 };
 
-/// The pair that a person means by NAME, NAME.bin or NAME.idx; nothing where there are no such files.
+/// The pair that a person means by NAME, NAME.bin or NAME.idx, also where only half of it is there; nothing where there are no such files.
 [[nodiscard]] std::optional<TokenFiles> tokenFilesNamed(const std::string& text);
 
 /// Reads the index and compares it with the tokens' file. Says in words what is wrong (Megatron-LM #81, gpt-neox #1329, lm-engine #53): no such file, another

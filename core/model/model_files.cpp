@@ -201,13 +201,26 @@ Json toJson(const Model& model) {
   return json;
 }
 
+namespace {
+
+/// Hugging Face calls every file config.json: the folder says which model it is.
+std::string nameFor(const std::filesystem::path& file) {
+  const std::string name = file.stem().string();
+  if (name != "config") return name;
+  std::error_code failure;
+  const auto folder = std::filesystem::absolute(file, failure).lexically_normal().parent_path().filename().string();
+  return folder.empty() ? name : folder;
+}
+
+}  // namespace
+
 Result<Model> loadModel(const std::filesystem::path& file) {
   auto json = readJsonFile(file);
   if (!json) return std::move(json).error();
   JsonContext context{file.string(), {}};
   JsonReader reader(*json, context);
   const bool isHuggingFace = (reader.has("model_type") || reader.has("text_config")) && !reader.has("format");
-  Model model = isHuggingFace ? readHuggingFaceConfig(reader, file.stem().string()) : readModel(reader);
+  Model model = isHuggingFace ? readHuggingFaceConfig(reader, nameFor(file)) : readModel(reader);
   checkSize(reader, model);
   if (context.error) return *std::move(context.error);
   return model;

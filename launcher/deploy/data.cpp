@@ -69,7 +69,7 @@ Result<Sources> sourcesNamed(const std::vector<std::string>& names) {
     sources.files.push_back(opened->bin);
   }
   if (!texts.empty() && !tokensName.empty())
-    return invalidInput(texts.front(), fmt::format("is text, and {} holds tokens", tokensName), "name one kind of data, or make tokens of the text with evenkeel-tokenize");
+    return invalidInput(texts.front(), fmt::format("is text, and {} holds tokens", tokensName), "name one kind of data, or make tokens of the text with `evenkeel-cli tokenize encode`");
   if (tokensName.empty()) {
     auto found = textFilesNamed(texts);
     if (!found) return std::move(found).error();
@@ -117,7 +117,7 @@ Result<std::vector<fs::path>> textFilesNamed(const std::vector<std::string>& nam
     std::error_code failure;
     const fs::file_status status = fs::status(name, failure);
     if (status.type() == fs::file_type::not_found)
-      return invalidInput(name, "no such file or folder", "name text files or folders with --data and --validation");
+      return invalidInput(name, "no such file or folder", "name text files or folders that are there, or tokens (NAME of NAME.bin and NAME.idx)");
     if (status.type() == fs::file_type::directory) {
       auto found = filesOf(name);
       if (!found) return std::move(found).error();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
@@ -214,6 +216,18 @@ class Importer {
     ignored_ = model.tiedEmbeddings ? "lm_head.weight" : "";
   }
 
+  /// Of embeddings that the config ties: their other copy in the files has to be the same one.
+  [[nodiscard]] std::optional<Error> contradiction() const {
+    if (ignored_.empty() || !files_.names().contains(ignored_)) return std::nullopt;
+    const auto embedding = std::ranges::find_if(tensors_, [](const ForeignTensor& tensor) { return tensor.name.ends_with("embed_tokens.weight") || tensor.name.ends_with("wte.weight"); });
+    assert(embedding != tensors_.end());
+    const auto own = files_.read(embedding->name, embedding->shape), head = files_.read(ignored_, embedding->shape);
+    if (!own) return own.error();
+    if (!head) return head.error();
+    if (*own == *head) return std::nullopt;
+    return invalidInput(ignored_, "differs from the embedding, and config.json ties the two (tie_word_embeddings)", "take the config.json that belongs to the weights, or set tie_word_embeddings to false in it");
+  }
+
   /// Tensors of the files that the model lacks.
   [[nodiscard]] std::optional<Error> objection() const {
     std::vector<std::string> unknown;
@@ -376,19 +390,23 @@ Result<ConvertedWeights> importHuggingFace(const fs::path& folder, const fs::pat
   if (!files) return std::move(files).error();
   Importer importer(*model, *std::move(architecture), *files);
   if (auto objection = importer.objection()) return *std::move(objection);
+  if (auto contradiction = importer.contradiction()) return *std::move(contradiction);
 
   if (!checkpointsIn(directory).empty()) return invalidInput(directory.string(), "holds checkpoints already", "name another folder");
   const std::vector<TensorSpec> tensors = tensorsOfModel(*model);
+  std::vector<std::string> notes = notesOn(*config);
   CheckpointWriter writer(directory, 1, {.step = 0, .model = *model, .sequenceLength = model->context, .globalBatch = 1}, tensors);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     auto values = importer.valuesOf(tensors[i]);
     if (!values) return std::move(values).error();
+    if (const auto broken = std::ranges::count_if(*values, [](float value) { return !std::isfinite(value); }); broken > 0)
+      notes.push_back(fmt::format("{} of the {} numbers of {} are no finite numbers: training from them gives NaN", broken, values->size(), tensors[i].name));
     writer.put(*std::move(values));
     if (progress) progress(i + 1, tensors.size());
   }
   auto written = writer.wait();
   if (!written) return std::move(written).error();
-  return ConvertedWeights{.model = *model, .folder = *written, .parameters = parameterCount(*model), .notes = notesOn(*config)};
+  return ConvertedWeights{.model = *model, .folder = *written, .parameters = parameterCount(*model), .notes = std::move(notes)};
 }
 
 Result<ConvertedWeights> exportHuggingFace(const fs::path& checkpoint, const fs::path& folder, const ConversionProgress& progress) {
@@ -417,7 +435,9 @@ Result<ConvertedWeights> exportHuggingFace(const fs::path& checkpoint, const fs:
     fs::remove_all(part, failure);
     return written.error();
   }
-  ConvertedWeights converted{.model = model, .folder = folder, .parameters = parameterCount(model), .notes = {}};
+  ConvertedWeights converted{.model = model, .folder = folder, .parameters = parameterCount(model), .step = reader->facts().step, .notes = {}};
+  for (const Error& broken : reader->passedOver())
+    converted.notes.push_back(fmt::format("{}; step {}, the one before it, is exported", broken.text(), converted.step));
   if (*architecture == "gpt2" && model.activation == Activation::Gelu)
     converted.notes.emplace_back("activation_function is gelu, the exact one: GPT-2 itself has gelu_new");
   return converted;

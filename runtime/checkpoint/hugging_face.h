@@ -31,6 +31,7 @@ struct ConvertedWeights {
   Model model;
   std::filesystem::path folder;  // what was written
   std::int64_t parameters = 0;   // with the real vocabulary
+  std::int64_t step = 0;         // of the checkpoint
   std::vector<std::string> notes;
 };
 

@@ -167,8 +167,9 @@ TEST_F(HuggingFace, TakesTheKindsOfFilesThatThereAre) {
   }
   const auto end = static_cast<std::int64_t>(bytes[1].size());
   halves[1].push_back({.name = "model.layers.0.self_attn.rotary_emb.inv_freq", .type = "F32", .shape = {1}, .first = end, .last = end + 4});
-  halves[1].push_back({.name = "lm_head.weight", .type = "F32", .shape = {1}, .first = end + 4, .last = end + 8});
-  bytes[1] += std::string(8, '\0');
+  halves[1].push_back({.name = "lm_head.weight", .type = "F32", .shape = {50, 8}, .first = end + 4, .last = end + 4 + 1600});
+  bytes[1] += std::string(4, '\0');
+  for (int i = 0; i < 400; ++i) bytes[1] += std::string("\0\0\x80\x3f", 4);  // 1.0, as the embedding
   ASSERT_TRUE(writeFileAtomically(theirs / "config.json", kQwen2));
   ASSERT_TRUE(writeFileAtomically(theirs / "model.safetensors.index.json", prettyText(index)));
   ASSERT_TRUE(writeFileAtomically(theirs / "a.safetensors", safetensorsHeader(halves[0], {}) + bytes[0]));
@@ -185,6 +186,42 @@ TEST_F(HuggingFace, TakesTheKindsOfFilesThatThereAre) {
   EXPECT_EQ(values->front(), 1.0F);
   EXPECT_EQ((*values)[50 * 8 - 1], 1.0F);
   EXPECT_EQ((*values)[50 * 8], 0.0F) << "a row that pads";
+  // another head than the embedding
+  bytes[1].back() = '\x40';
+  ASSERT_TRUE(writeFileAtomically(theirs / "b.safetensors", safetensorsHeader(halves[1], {}) + bytes[1]));
+  EXPECT_THAT(importHuggingFace(theirs, folder_.path() / "other").error().text(), HasSubstr("lm_head.weight: differs from the embedding"));
+}
+
+TEST_F(HuggingFace, SaysWhichWeightsAreNoNumbers) {
+  const Model model = modelOf(kQwen2);
+  ASSERT_TRUE(exportHuggingFace(saved(model), folder_.path() / "theirs"));
+  const fs::path file = folder_.path() / "theirs/model.safetensors";
+  std::string bytes = *readFile(file);
+  EXPECT_TRUE(importHuggingFace(folder_.path() / "theirs", folder_.path() / "good")->notes.empty());
+  for (int i = 0; i < 4; ++i) bytes[bytes.size() - 1 - static_cast<std::size_t>(i)] = '\xff';
+  ASSERT_TRUE(writeFileAtomically(file, bytes));
+  const auto imported = importHuggingFace(folder_.path() / "theirs", folder_.path() / "bad");
+  ASSERT_TRUE(imported) << imported.error().text();
+  EXPECT_THAT(imported->notes, ::testing::ElementsAre(HasSubstr("1 of the")));
+}
+
+TEST_F(HuggingFace, SaysWhichStepIsExported) {
+  const Model model = modelOf(kQwen2);
+  const fs::path checkpoint = saved(model);
+  const auto exported = exportHuggingFace(checkpoint.parent_path(), folder_.path() / "theirs");
+  ASSERT_TRUE(exported) << exported.error().text();
+  EXPECT_EQ(exported->step, 7);
+  EXPECT_TRUE(exported->notes.empty());
+  // a newer one that is broken
+  const fs::path newer = checkpoint.parent_path() / "step-0000000009";
+  fs::copy(checkpoint, newer, fs::copy_options::recursive);
+  for (const auto& entry : fs::directory_iterator(newer)) {
+    if (entry.path().extension() == ".safetensors") fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+  }
+  const auto older = exportHuggingFace(checkpoint.parent_path(), folder_.path() / "older");
+  ASSERT_TRUE(older) << older.error().text();
+  EXPECT_EQ(older->step, 7);
+  EXPECT_THAT(older->notes, ::testing::ElementsAre(::testing::AllOf(HasSubstr("step-0000000009"), HasSubstr("step 7, the one before it, is exported"))));
 }
 
 TEST_F(HuggingFace, SaysWhatDoesNotFit) {

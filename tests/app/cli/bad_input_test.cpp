@@ -52,6 +52,42 @@ TEST(BadInput, InTheCommandLineIsNamed) {
   });
 }
 
+TEST(BadInput, OfTheTokenizerIsNamed) {
+  const Cli cli;
+  const std::string text = cli.folder().file("text.txt", "the quick brown fox jumps over the lazy dog\n");
+  const std::string bytes = cli.folder().file("bytes", "good\xc3\xa9 bad \xff");
+  const std::string letters = cli.folder().file("letters", "abcdefghijklmnopqrstuvwxyz0123456789 ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  expectRefusals(cli, {
+    {{"tokenize", "train", letters, "--vocab", "260", "--out", "m"}, 2, "--vocab 260: is too small: the letters of this text, 256 bytes and 3 marks are"},
+    {{"tokenize", "train", text, "--vocab", "8000", "--out", "m"}, 2, "--vocab 8000: is too large"},
+  });
+  ASSERT_EQ(cli.run({"tokenize", "train", text, "--vocab", "290", "--out", "good.model"}).exitCode, 0);
+  std::filesystem::create_directory(cli.folder().path() / "taken");
+  expectRefusals(cli, {
+    {{"tokenize", "encode", bytes, "--model", "good.model", "--out", "o"}, 2, "bytes: is no UTF-8 text: byte 11"},
+    {{"tokenize", "encode", text, "--model", "good.model", "--out", "taken"}, 2, "--out taken: is a folder"},
+  });
+  EXPECT_EQ(cli.run({"tokenize", "encode", text, "--model", "good.model", "--out", "o.bin"}).exitCode, 0);
+  EXPECT_TRUE(std::filesystem::exists(cli.folder().path() / "o.idx"));
+}
+
+TEST(BadInput, ATraceOfAStepThatNeverComesIsRefusedAtOnce) {
+  const Cli cli;
+  const std::string text = cli.folder().file("text.txt", std::string(5000, 'x'));
+  ASSERT_EQ(cli.run({"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--global-batch", "2", "--out", "plan.json"}).exitCode, 0);
+  expectRefusals(cli, {
+    {{"launch", "plan.json", "--local", "--data", text, "--steps", "6", "--trace-step", "7"}, 2, "--trace-step 7: the run ends with step 6"},
+    {{"launch", "plan.json", "--local", "--data", text, "--steps", "6", "--trace-step", "0"}, 2, "not in range"},
+  });
+}
+
+TEST(BadInput, EventsThatCannotBeWrittenAreSaid) {
+  const ProgramResult result = Cli().run({"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--global-batch", "2", "--events", "/dev/full"});
+  EXPECT_EQ(result.exitCode, 1);
+  EXPECT_THAT(result.err, HasSubstr("--events: cannot be written to its end"));
+  EXPECT_THAT(result.out, HasSubstr("optimal")) << "the plan is shown all the same";
+}
+
 // A full disk used to look like success where text was printed.
 TEST(BadInput, AFullStandardOutputIsNoSuccess) {
   const Cli cli;

@@ -30,7 +30,8 @@ class TokenFilesTest : public ::testing::Test {
 
 TEST_F(TokenFilesTest, AreFoundUnderEachOfTheirNames) {
   (void)folder_.file("corpus.idx", "");
-  EXPECT_FALSE(tokenFilesNamed((folder_.path() / "corpus").string())) << "there are no tokens";
+  EXPECT_FALSE(tokenFilesNamed((folder_.path() / "nothing").string()));
+  EXPECT_TRUE(tokenFilesNamed((folder_.path() / "corpus").string())) << "half of a pair, as openTokenFiles says";
   (void)folder_.file("corpus.bin", "");
   for (const char* name : {"corpus", "corpus.bin", "corpus.idx"}) {
     const auto files = tokenFilesNamed((folder_.path() / name).string());
@@ -38,8 +39,13 @@ TEST_F(TokenFilesTest, AreFoundUnderEachOfTheirNames) {
     EXPECT_EQ(files->bin.filename(), "corpus.bin");
     EXPECT_EQ(files->idx.filename(), "corpus.idx");
   }
-  (void)folder_.file("firmware.bin", "text of another kind");
-  EXPECT_FALSE(tokenFilesNamed((folder_.path() / "firmware.bin").string()));
+  (void)folder_.file("half.bin", "tokens whose index was lost: no text");
+  const auto half = tokenFilesNamed((folder_.path() / "half.bin").string());
+  ASSERT_TRUE(half);
+  EXPECT_THAT(openTokenFiles(*half).error().text(), ::testing::AllOf(HasSubstr("half.idx: cannot be read"), HasSubstr("it belongs beside")));
+  (void)folder_.file("notes", "text that shares its name with half a pair");
+  (void)folder_.file("notes.bin", "");
+  EXPECT_FALSE(tokenFilesNamed((folder_.path() / "notes").string()));
 }
 
 TEST_F(TokenFilesTest, CountWhatIsInThem) {
@@ -77,6 +83,7 @@ TEST_F(TokenFilesTest, SayWhatIsWrongWithThem) {
   EXPECT_THAT(errorOf(good.substr(0, good.size() - 1), 20), HasSubstr("too few for 2 sequences and 2 documents"));
   EXPECT_THAT(errorOf(good + "abc", 20), HasSubstr("3 bytes more than its header says"));
   EXPECT_THAT(errorOf("", 20), HasSubstr("does not begin with MMIDIDX"));
+  EXPECT_THAT(errorOf("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", 20), HasSubstr("Git LFS pointer"));
   EXPECT_THAT(errorOf(std::string("TNTIDX\0\0", 8) + good, 20), HasSubstr("fairseq's old format"));
   const auto with = [&](std::size_t at, char byte) {
     std::string bytes = good;

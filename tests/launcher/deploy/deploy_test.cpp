@@ -245,7 +245,7 @@ TEST(PackData, NamesWhatIsMissingOrEmpty) {
   const fs::path cache = directory.path() / "cache";
   EXPECT_THAT(packData({}, cache).error().text(), HasSubstr("no training text is named"));
   EXPECT_THAT(packData({directory.path() / "nothing"}, cache).error().text(),
-              AllOf(HasSubstr("nothing: no such file"), HasSubstr("--data")));
+              AllOf(HasSubstr("nothing: no such file"), HasSubstr("name text files")));
   EXPECT_THAT(packData({directory.path() / "empty"}, cache).error().text(), HasSubstr("is empty"));
   EXPECT_THAT(packData({directory.path() / "folder"}, cache).error().text(), HasSubstr("holds no files"));
   EXPECT_THAT(packData({"/dev/null"}, cache).error().text(), HasSubstr("neither a file nor a folder"));
