@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
 #include "app/cli/evaluation.h"
@@ -49,12 +51,13 @@ void print(const Evaluation& evaluation) {
   if (!evaluation.valid()) fmt::print("invalid:\n{}", describe(evaluation.violations));
   if (!evaluation.plan.predicted) return;
   const PlanPrediction& predicted = *evaluation.plan.predicted;
+  const bool isRagged = std::ranges::any_of(evaluation.plan.pipelines, [](const Pipeline& p) { return p.localBatch % p.microBatch != 0; });
   fmt::print("{}\n{}", headline(evaluation.plan), alignedTable({{"  part", "time"},
     {"  slowest pipeline (simulated 1F1B)", shortTime(predicted.pipeline.value)},
     {"  gradient sync", shortTime(predicted.sync.value)},
     {"  optimizer", shortTime(predicted.optimizer.value)},
     {"  iteration", shortTime(predicted.iteration.value)},
-    {"  iteration by the closed form", shortTime(evaluation.closedForm.value)}}));
+    {isRagged ? "  iteration by the closed form, as if the last micro-batches were whole" : "  iteration by the closed form", shortTime(evaluation.closedForm.value)}}));
   fmt::print("  bubbles: {:.1f} % of the used devices' time\n\n{}", 100 * evaluation.bubbleFraction, describePlan(evaluation.plan));
 }
 
