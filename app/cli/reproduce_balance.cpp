@@ -7,6 +7,8 @@
 namespace evenkeel::cli {
 namespace {
 
+const std::string kAsPublished = "metis, as published";
+
 struct Line {
   std::string name, planner;
   PlannerOptions options;
@@ -17,7 +19,7 @@ const std::vector<Line>& lines() {
                                         {"metis", "metis", {}},
                                         {"metis, unlimited memory", "metis", {{"memory", "ignore"}}},
                                         {"eth", "eth", {}},
-                                        {"metis, as published", "metis", {{"faults", "keep"}}}};
+                                        {kAsPublished, "metis", {}}};
   return all;
 }
 
@@ -36,7 +38,8 @@ Sweep sweepOver(const Lab& lab, const std::string& axis, const std::vector<std::
     if (lab.isStopped()) break;
     sweep.points.push_back(point);
     for (std::size_t i = 0; i < lines().size(); ++i) {
-      const report::Compared one = lab.plan(problem, lines()[i].planner, lines()[i].options);
+      const bool isPublished = lines()[i].name == kAsPublished;
+      const report::Compared one = lab.plan(problem, lines()[i].planner, isPublished ? asPublished(problem) : lines()[i].options);
       std::optional<Balance> balance;
       if (one.evaluation) balance = balanceOf(*one.evaluation);
       sweep.table.rows.push_back({point, lines()[i].name, cell(balance ? std::optional(balance->latencyRatio) : std::nullopt),
