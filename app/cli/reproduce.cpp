@@ -224,6 +224,13 @@ Problem paperProblem(const std::string& cluster, const std::string& model, std::
   return problem;
 }
 
+PlannerOptions asPublished(const Problem& problem) {
+  constexpr int kMostPermuted = 32;
+  PlannerOptions options = {{"faults", "keep"}};
+  if (problem.cluster.deviceCount() > kMostPermuted) options["permute"] = "1";
+  return options;
+}
+
 Balance balanceOf(const Evaluation& evaluation) {
   Balance balance;
   balance.bubbles = evaluation.bubbleFraction;

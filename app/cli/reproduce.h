@@ -64,6 +64,10 @@ class Lab {
 [[nodiscard]] Problem paperProblem(const std::string& cluster, const std::string& model, std::int64_t globalBatch,
                                    std::int64_t sequence = 2048);
 
+/// Options of planner metis that ask what the paper ran: public Metis with its faults, and the first of its plans that can be run. On
+/// many devices its groups are not permuted, so that it ends within minutes.
+[[nodiscard]] PlannerOptions asPublished(const Problem& problem);
+
 /// How evenly a plan spreads its compute.
 struct Balance {
   double latencyRatio = 1;  // busiest over idlest stage, by compute time in one iteration

@@ -28,6 +28,9 @@ namespace {
 
 /// Groupings that are refined and simulated: the best by the estimate.
 constexpr std::size_t kRefined = 32;
+/// And the best few of each number of pipelines: the estimate knows links and sync only on average, which favours all groupings of
+/// a number of pipelines alike.
+constexpr std::size_t kRefinedOfCount = 3, kRefinedOfAllCounts = 40;
 /// Estimates further behind the best than this are not worth it.
 constexpr double kEstimateSlack = 1.25;
 
@@ -105,6 +108,7 @@ class EthSearch {
   /// Step 3 c for the best, then all under the reported number.
   void refine() {
     while (!best_.empty() && best_.back().time > kEstimateSlack * best_.front().time) best_.pop_back();
+    addOtherCounts();
     considerPlaced(best_, "eth: balanced batches");
     std::vector<Balanced> refinedOnes(2 * best_.size());
     session_.parallel(refinedOnes.size(), [&](std::size_t i) { refinedOnes[i] = refined(best_[i / 2], i % 2 == 1); });
@@ -150,7 +154,9 @@ class EthSearch {
         dominated += bounds.byDominance;
         scaled += bounds.byScaling;
       }
-      if (dominated < incumbent) session_.countPruned("skipped: dominated by slower groups", 1);
+      // Equal pipelines are few, and what estimates of unlike groups say of them is often too little.
+      if (grouping->front() == grouping->back()) kept.push_back(grouping);
+      else if (dominated < incumbent) session_.countPruned("skipped: dominated by slower groups", 1);
       else if (options_.alpha * scaled < incumbent) session_.countPruned("skipped: too little compute and memory", 1);
       else kept.push_back(grouping);
     }
@@ -217,10 +223,30 @@ class EthSearch {
           bounds_.learn(key.composition, throughputOf(key, estimates[i]->choices[p]));
         }
       }
+      std::vector<Balanced>& ofCount = bestOfCount_[estimates[i]->choices.size()];
+      if (ofCount.size() < kRefinedOfCount || estimates[i]->time < ofCount.back().time) {
+        ofCount.insert(std::ranges::upper_bound(ofCount, estimates[i]->time, {}, &Balanced::time), *estimates[i]);
+        ofCount.resize(std::min(ofCount.size(), kRefinedOfCount));
+      }
       best_.push_back(std::move(*estimates[i]));
     }
     std::ranges::stable_sort(best_, {}, &Balanced::time);
     best_.resize(std::min(best_.size(), kRefined));
+  }
+
+  /// Those that are not among the best anyway.
+  void addOtherCounts() {
+    std::vector<Balanced> others;
+    for (auto& [count, best] : bestOfCount_) {
+      const auto among = static_cast<std::size_t>(
+          std::ranges::count_if(best_, [&](const Balanced& one) { return one.choices.size() == count; }));
+      for (std::size_t i = among; i < best.size(); ++i) others.push_back(std::move(best[i]));
+    }
+    bestOfCount_.clear();
+    std::ranges::stable_sort(others, {}, &Balanced::time);
+    others.resize(std::min(others.size(), kRefinedOfAllCounts));
+    std::ranges::move(others, std::back_inserter(best_));
+    std::ranges::stable_sort(best_, {}, &Balanced::time);
   }
 
   /// Devices in a fixed order; best(k, n) = max over m of best(k - 1, m) + throughput(blocks m .. n). One grouping for each
@@ -358,6 +384,7 @@ class EthSearch {
   std::vector<double> flops_;  // of one device, by type
   std::map<CacheKey, std::optional<PipelineChoice>> cache_;
   std::vector<Balanced> best_;  // fastest first
+  std::map<std::size_t, std::vector<Balanced>> bestOfCount_;  // by number of pipelines, fastest first
 };
 
 /// The sets of ops that all stages may recompute together: the levels that one of them would choose.

@@ -314,7 +314,10 @@ Seconds StageSearch::syncEstimate(const PipelineChoice& choice, int pipelines) c
     const LinkSpec& link = oneNode ? type.intra : type.nic;
     const UnitRange units = stage.units();
     const double held = static_cast<double>(storedParameters(model_.model(), units.first, units.last)) / stage.tp;
-    const double sharing = oneNode || type.nicPerDevice ? 1.0 : type.mostPerNode;
+    // One ring for each place in a pipeline that the node's devices have; where they have the same one, they are members of one ring.
+    int places = 0;
+    for (const StageChoice& other : choice.stages) places += other.type == stage.type ? other.tp : 0;
+    const double sharing = oneNode || type.nicPerDevice ? 1.0 : std::min(type.mostPerNode, places);
     longest = std::max(longest, Seconds{held * static_cast<double>(bytes) * sharing * others / pipelines / link.bandwidth.value} +
                                     2.0 * others * link.latency);
   }

@@ -38,7 +38,8 @@ class FairSearch {
         limits_(session.limits()),
         tables_(model_, {}),
         bound_(model_, limits_, options_, tables_),
-        layers_(model_.model().layers + 2) {
+        layers_(model_.model().layers + 2),
+        stored_(static_cast<std::size_t>((model_.model().unitCount() + 1) * (model_.model().unitCount() + 1)), -1) {
     for (const DeviceId device : limits_.devices) kinds_[model_.kindOf(device)].push_back(device);
     findMicroBatches();
   }
@@ -248,9 +249,10 @@ class FairSearch {
     const double all = std::accumulate(performance.begin(), performance.end(), 0.0);
     for (double& value : performance) value /= all;
     const std::int64_t microBatches = (session_.problem().training.globalBatch + one.microBatch - 1) / one.microBatch;
+    std::vector<double> capacity, demand, room;
     for (int attempt = 1; attempt <= kMostPartitions; ++attempt) {
       one.ends = wholeLayers(performance);
-      std::vector<double> capacity, demand, room;
+      for (std::vector<double>* values : {&capacity, &demand, &room}) values->clear();
       for (std::size_t s = 0; s < one.stages().size(); ++s) {
         const auto [needed, there] = memoryOf(one, s, microBatches);
         demand.push_back(needed);
@@ -317,7 +319,7 @@ class FairSearch {
           const DeviceId a = one.stages()[s].first(r, tp), b = one.stages()[s].first((r + 1) % dp, tp);
           perByte = std::max(perByte, 1.0 / model_.link(a, b).bandwidth.value);
         }
-        const double bytes = static_cast<double>(storedParameters(model_.model(), units.first, units.last)) / tp *
+        const double bytes = static_cast<double>(storedIn(units)) / tp *
                              static_cast<double>(bytesOf(training.precision));
         dpCost = std::max(dpCost, Seconds{2.0 * (dp - 1) / dp * bytes * perByte});
       }
@@ -329,6 +331,13 @@ class FairSearch {
       }
     }
     return (sum + (microBatches - 1) * slowest + dpCost + ppCost).value;
+  }
+
+  /// To count them takes a look at every tensor.
+  [[nodiscard]] std::int64_t storedIn(UnitRange units) const {
+    std::int64_t& stored = stored_[static_cast<std::size_t>(units.first * (model_.model().unitCount() + 1) + units.last)];
+    if (stored < 0) stored = storedParameters(model_.model(), units.first, units.last);
+    return stored;
   }
 
   void sortAndTrim() {
@@ -346,6 +355,7 @@ class FairSearch {
   mutable StageTables tables_;
   LayoutBound bound_;
   int layers_;
+  mutable std::vector<std::int64_t> stored_;  // by first and last unit; < 0: not counted yet
   std::map<int, std::vector<DeviceId>> kinds_;  // devices of each kind
   std::vector<int> microBatches_;
   std::vector<double> weights_;   // of layers, for the order at hand

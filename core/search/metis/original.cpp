@@ -36,7 +36,8 @@ std::vector<int> powersOfTwoIn(int number) {
 
 class OriginalSearch {
  public:
-  OriginalSearch(const OriginalCase& given, const std::stop_token& stop) : given_(given), stop_(stop) {
+  OriginalSearch(const OriginalCase& given, const std::function<bool()>& stopped, const std::function<void(OriginalPlan&&)>& onPlan)
+      : given_(given), stopped_(stopped), onPlan_(onPlan) {
     const std::vector<double>& layers = given.profiles.at({given.firstType, 1, 1}).layerMs;
     const double all = sumOf(layers);
     for (const double layer : layers) weights_.push_back(layer / all);
@@ -50,7 +51,7 @@ class OriginalSearch {
     }
   }
 
-  std::vector<OriginalPlan> run() {
+  void run() {
     const int devices = given_.deviceCount(), mostStages = std::min(devices, given_.layers);
     for (std::size_t order = 0; order < given_.typeOrders.size(); ++order) {
       useOrder(given_.typeOrders[order]);
@@ -64,16 +65,16 @@ class OriginalSearch {
         }
         isFirst = false;
         for (const DeviceGroups& groups : all) visit(groups, stages);
+        if (stopped_()) return;
       }
     }
-    return std::move(plans_);
   }
 
  private:
   struct Stage {
     std::vector<std::string> types;  // of its ranks
     int firstRank = 0;
-    [[nodiscard]] bool isMixed() const { return std::set<std::string>(types.begin(), types.end()).size() > 1; }
+    bool isMixed = false;
   };
   using Degrees = std::vector<std::pair<int, int>>;
   struct Partition {
@@ -98,10 +99,12 @@ class OriginalSearch {
     int rank = 0;
     for (const int size : groups) {
       stages_.push_back({{ranks_.begin() + rank, ranks_.begin() + rank + size}, rank});
+      Stage& stage = stages_.back();
+      stage.isMixed = std::ranges::any_of(stage.types, [&](const std::string& type) { return type != stage.types.front(); });
       rank += size;
     }
     for (const std::int64_t microBatches : microBatchCounts_) {
-      if (stop_.stop_requested()) return;
+      if (stopped_()) return;
       Degrees degrees;
       for (const int size : groups) degrees.emplace_back(size, 1);
       std::vector<double> headRoom;  // of the last partition, if there was one
@@ -110,7 +113,7 @@ class OriginalSearch {
         const std::optional<Partition> partition = partitionFor(degrees, microBatches);
         headRoom.clear();
         if (!partition) continue;
-        plans_.push_back(costed(groups, stagesCosted, degrees, microBatches, partition->ends));
+        onPlan_(costed(groups, stagesCosted, degrees, microBatches, partition->ends));
         if (partition->attempts == 1) break;
         headRoom = partition->headRoom;
       } while (advance(degrees, headRoom));
@@ -133,7 +136,7 @@ class OriginalSearch {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       const auto [dp, tp] = degrees[s];
       std::set<int> batches = {static_cast<int>(samplesOf(dp, microBatches))};
-      if (!stages_[s].isMixed()) {
+      if (!stages_[s].isMixed) {
         batches.insert(samples / dp);
       } else {
         const int stride = static_cast<int>(ranks_.size()) / dp;
@@ -168,7 +171,9 @@ class OriginalSearch {
   }
 
   [[nodiscard]] double modelMs(const std::string& type, int tp, int batch) const {
-    return sumOf(given_.profiles.at({type, tp, batch}).layerMs);
+    const auto [entry, isNew] = modelMs_.try_emplace({type, tp, batch}, 0.0);
+    if (isNew) entry->second = sumOf(given_.profiles.at({type, tp, batch}).layerMs);
+    return entry->second;
   }
 
   /// Samples by replica; a replica is of the type of its first rank (fault B8).
@@ -184,7 +189,7 @@ class OriginalSearch {
       const Stage& stage = stages_[s];
       const auto [dp, tp] = degrees[s];
       double time = 0;
-      if (!stage.isMixed()) {
+      if (!stage.isMixed) {
         time = modelMs(stage.types.front(), tp, samples / dp);
       } else {
         const std::vector<int> split = splitOver(stage.types, dp, tp, tp, samples);
@@ -210,7 +215,7 @@ class OriginalSearch {
       return sumOf(std::span(layers).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     };
     double demand = 0.001;
-    if (!stages_[s].isMixed()) return demand + kMemoryFactor * memory(samples / dp);
+    if (!stages_[s].isMixed) return demand + kMemoryFactor * memory(samples / dp);
     // The split is made as if the stage had all ranks of the cluster.
     const int stride = static_cast<int>(ranks_.size()) / dp;
     for (const int share : splitOver(ranks_, dp, stride, tp, samples)) {
@@ -264,7 +269,7 @@ class OriginalSearch {
       return sumOf(std::span(layers).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     };
     const Stage& stage = stages_[s];
-    if (!stage.isMixed()) return layersMs(stage.types.front(), samples / dp);
+    if (!stage.isMixed) return layersMs(stage.types.front(), samples / dp);
     const std::vector<int> split = splitOver(stage.types, dp, tp, tp, samples);
     double slowest = 0;
     for (int r = 0; r < dp; ++r) {
@@ -351,19 +356,28 @@ class OriginalSearch {
   }
 
   const OriginalCase& given_;
-  const std::stop_token& stop_;
+  const std::function<bool()>& stopped_;
+  const std::function<void(OriginalPlan&&)>& onPlan_;
   std::vector<double> weights_;
   std::map<std::string, double> firstBandwidth_, leastBandwidth_;
   std::vector<std::int64_t> microBatchCounts_;
+  mutable std::map<OriginalCase::Key, double> modelMs_;
   std::vector<std::string> order_, ranks_;  // of the node sequence at hand; types by rank
   std::vector<Stage> stages_;
-  std::vector<OriginalPlan> plans_;
 };
 
 }  // namespace
 
 std::vector<OriginalPlan> searchAsOriginal(const OriginalCase& given, const std::stop_token& stop) {
-  return OriginalSearch(given, stop).run();
+  std::vector<OriginalPlan> plans;
+  searchAsOriginal(
+      given, [&] { return stop.stop_requested(); }, [&](OriginalPlan&& plan) { plans.push_back(std::move(plan)); });
+  return plans;
+}
+
+void searchAsOriginal(const OriginalCase& given, const std::function<bool()>& stopped,
+                      const std::function<void(OriginalPlan&&)>& onPlan) {
+  OriginalSearch(given, stopped, onPlan).run();
 }
 
 std::size_t cheapest(const std::vector<OriginalPlan>& plans) {

@@ -26,6 +26,9 @@ struct OriginalPlan {
 /// Public Metis with all its faults (baseline-metis.md 2 to 5), to test that our account of it is right: every plan that it
 /// costs, in its order. Ends early when asked to stop. Single thread.
 [[nodiscard]] std::vector<OriginalPlan> searchAsOriginal(const OriginalCase& given, const std::stop_token& stop);
+/// The same, one plan at a time: on large clusters there are millions.
+void searchAsOriginal(const OriginalCase& given, const std::function<bool()>& stopped,
+                      const std::function<void(OriginalPlan&&)>& onPlan);
 
 /// Index of the cheapest plan, the first of equal ones; the plans must not be empty.
 [[nodiscard]] std::size_t cheapest(const std::vector<OriginalPlan>& plans);

@@ -30,6 +30,10 @@ constexpr double kClosedFormTolerance = 1e-3, kReportedTolerance = 2e-3;
 constexpr std::int64_t kMostPaths = 3000, kMostPathsOfProof = 4000;
 /// Up to so many devices the other planners' plans are candidates too, and devices are exchanged.
 constexpr int kFewDevices = 64;
+/// Up to so many eth is asked where the search by prices did not do well by its own measure: with few pipelines its columns hardly
+/// fill the cluster.
+constexpr int kDevicesForEth = 256;
+constexpr double kPoorGap = 0.03;
 /// Metis tries each order of many groups: it is asked on so few devices only.
 constexpr int kDevicesForMetis = 16;
 /// So few devices are planned in every way.
@@ -81,17 +85,22 @@ class OptimalSearch {
     session_.phase("sync");
     columns_.improve(Aim::Reported, kReportedRounds);
     const bool isFew = space_.deviceCount() <= kFewDevices;
-    if (isFew || session_.incumbent().empty()) {
+    const std::vector<Pipeline> own = session_.incumbent();
+    const Seconds ownTime = session_.incumbentTime();
+    const bool isPoor = space_.deviceCount() <= kDevicesForEth && closedFormGap() > kPoorGap;
+    if (isFew || isPoor || session_.incumbent().empty()) {
       session_.phase("other planners");
       considerUniformGrid(session_);
+      if (isFew || isPoor) considerPlanner(ethPlanner(), session_.task().options);
       if (isFew) {
-        considerPlanner(ethPlanner(), session_.task().options);
         if (!session_.constraints().any()) considerPlanner(hexiscalePlanner(), {});
         if (!session_.constraints().any() && space_.deviceCount() <= kDevicesForMetis) considerPlanner(metisPlanner(), {});
       }
     }
     if (isFew) tryFewerDevices();
     if (isGapReached()) return kGapReached;
+    // Improved, it may still be the best.
+    if (!own.empty() && own != session_.incumbent() && ownTime <= kWorthImproving * session_.incumbentTime()) others_.push_back(own);
     session_.phase("polish");
     polish(session_);
     if (isFew) {
@@ -113,12 +122,14 @@ class OptimalSearch {
     if (closedFormBound_ <= 0 || closedForm == std::numeric_limits<double>::infinity()) return;
     session_.note("closed_form_ms", rounded(closedForm * 1e3));
     session_.note("closed_form_bound_ms", rounded(closedFormBound_ * 1e3));
-    // A plan of another planner may lie outside of what this one searches.
-    session_.note("closed_form_gap", rounded(std::max(0.0, 1 - closedFormBound_ / closedForm)));
+    session_.note("closed_form_gap", rounded(closedFormGap()));
   }
 
  private:
   static constexpr std::string_view kGapReached = "gap reached", kExhausted = "columns exhausted";
+
+  /// A plan of another planner may lie outside of what this one searches.
+  [[nodiscard]] double closedFormGap() const { return std::max(0.0, 1 - closedFormBound_ / maker_.closedForm()); }
 
   [[nodiscard]] bool isGapReached() const {
     return gap_ && !session_.incumbent().empty() && 1 - session_.bound() / session_.incumbentTime() <= *gap_;
@@ -243,7 +254,7 @@ Planner optimalPlanner() {
               {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
                "the bound of the reported number of every valid plan",
                "up to 64 devices the plans of uniform, eth and hexiscale are candidates too (up to 16 those of metis), and plans that "
-               "leave types or slow nodes idle",
+               "leave types or slow nodes idle; up to 256 devices those of uniform and eth where its own gap is above 3 %",
                "up to 6 devices and 12 units every plan is tried (replicas of unlike types too), as far as a fixed number of steps goes"},
           .plan = optimal::plan};
 }

@@ -59,7 +59,7 @@ struct PipelineList::Run {
 PipelineList::PipelineList(PlanSpace& space)
     : space_(space),
       model_(space.model()),
-      options_(space.options(space.deviceCount())),
+      options_(space.options(space.deviceCount(), 1)),
       unitCount_(options_.unitCount()),
       deviceCount_(space.deviceCount()) {
   for (const DeviceId device : space.limits().devices) {
@@ -419,8 +419,9 @@ std::vector<Pipeline> PipelineList::placed(std::span<const ListedPipeline* const
       if (shape.dp() > pipeline.microBatch) return {};
       Stage& stage = pipeline.stages.emplace_back(stageOf(of, used));
       const auto inFlight = static_cast<int>(std::min(count - i, pipeline.microBatchCount()));
-      const int sharers = *std::ranges::min_element(std::span(holders).subspan(static_cast<std::size_t>(of.units.first), static_cast<std::size_t>(of.units.size())));
-      const StageOptions& options = space_.options(sharers);
+      const auto [sharers, exchangers] = std::ranges::minmax(
+          std::span(holders).subspan(static_cast<std::size_t>(of.units.first), static_cast<std::size_t>(of.units.size())));
+      const StageOptions& options = space_.options(sharers, exchangers);
       // The replica that must recompute most decides for all.
       double longest = -1;
       for (int r = 0; r < shape.dp(); ++r) {

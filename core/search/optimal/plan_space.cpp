@@ -51,9 +51,13 @@ StageOptions::Space PlanSpace::space(Purpose purpose, int holders) const {
   return space;
 }
 
-const StageOptions& PlanSpace::options(int holders) {
-  auto& options = options_[isSharded() ? holders : 1];
-  if (!options) options = std::make_unique<StageOptions>(model_, space(Purpose::Plan, holders));
+const StageOptions& PlanSpace::options(int holders, int exchangers) {
+  if (exchangers == 0) exchangers = holders;
+  auto& options = options_[{isSharded() ? holders : 1, model_.training().zeroStage >= 2 ? exchangers : 1}];
+  if (options) return *options;
+  StageOptions::Space all = space(Purpose::Plan, holders);
+  all.exchangers = exchangers;
+  options = std::make_unique<StageOptions>(model_, std::move(all));
   return *options;
 }
 

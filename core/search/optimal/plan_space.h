@@ -30,8 +30,9 @@ class PlanSpace {
   /// So few devices that there is time to try nearly everything.
   [[nodiscard]] bool isTiny() const { return deviceCount() <= 8; }
 
-  /// Of stages whose state is sharded over so many holders, made once. All lists of options are in the same order.
-  [[nodiscard]] const StageOptions& options(int holders);
+  /// Of stages whose state is sharded over so many holders, made once. All lists of options are in the same order. ZeRO-2 sends
+  /// gradients to `exchangers` of them, all unless said.
+  [[nodiscard]] const StageOptions& options(int holders, int exchangers = 0);
   /// For a bound of the closed form within what is planned: these tp and micro-batches; state sharded as far as it ever could be.
   [[nodiscard]] StageOptions planBoundOptions() const;
   /// For a bound of every valid plan: any tp that divides, any number of samples, all ops recomputed.
@@ -56,7 +57,7 @@ class PlanSpace {
   std::optional<int> pipelines_;
   std::vector<Resource> resources_;
   std::vector<int> amounts_, kinds_;
-  std::map<int, std::unique_ptr<StageOptions>> options_;  // by holders
+  std::map<std::pair<int, int>, std::unique_ptr<StageOptions>> options_;  // by holders and exchangers
 };
 
 }  // namespace evenkeel::optimal

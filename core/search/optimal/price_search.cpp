@@ -259,13 +259,14 @@ PriceSearch::Result PriceSearch::run(const Ask& ask, const Limits& limits, const
       for (int least = 2; least <= most; least *= 2) {
         const bool isLast = least >= kManyMicroBatches;
         const int end = isLast ? most : std::min(most, 2 * least - 1);
-        // Every pipeline fills at least one pace.
+        // Every pipeline fills at least one pace; of a smaller last micro-batch nothing is known yet.
+        const int full = ask.ragged ? least - 1 : least;
         open.push({.pace = pace,
                    .mostPace = 2 * pace,
                    .least = least,
                    .most = end,
                    .mostSync = kNever,
-                   .bound = least * pace * kRoundingMargin});
+                   .bound = full * pace * kRoundingMargin});
         if (isLast) break;
       }
     }

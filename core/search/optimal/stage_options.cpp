@@ -78,6 +78,15 @@ StageOptions::Costs StageOptions::costsOf(const StageOption& option) const {
     const MemoryUse use = memoryUse(model_, device);
     costs.fixedTied = (use.weights + use.gradients + use.optimizer).value;
   }
+  if (space_.purpose == Purpose::Plan && model_.training().zeroStage >= 2) {
+    const std::int64_t tied = model_.tiedParameters(option.tp), members = space_.exchangers;
+    for (const UnitKind kind : {UnitKind::Embedding, UnitKind::Attention, UnitKind::Mlp, UnitKind::Head}) {
+      const bool isEnd = kind == UnitKind::Embedding || kind == UnitKind::Head;
+      const std::int64_t count = costs.parameters[index(kind)] - (isEnd ? tied : 0);
+      costs.exchange[index(kind)] = ceilDivide(count * (3 * members - 2), members) * gradientBytesPerParameter();
+    }
+    costs.wholeTied = tied * gradientBytesPerParameter();
+  }
   costs.reserved = model_.reservedOf(option.kind).value;
   costs.capacity = model_.capacityOf(option.kind).value;
   costs.boundary = kBoundaryBuffers * ops[static_cast<std::size_t>(Op::Norm1)].boundary.value;
@@ -182,18 +191,24 @@ StageOptions::Counts StageOptions::countsOf(UnitRange units) const {
 bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const {
   const RecomputeMixes& mixes = costs.mixes[mix.mixes];
   std::int64_t room = costs.capacity - costs.reserved;
-  std::int64_t saved = 0, transient = space_.purpose == Purpose::Bound ? mixes.transient : 0;
+  std::int64_t saved = 0;
+  std::int64_t exchange = 0;
+  std::array<std::int64_t, 4> workspace{};  // of a unit of each kind, all of which recompute the same
   for (std::size_t k = 0; k < 4; ++k) {
     if (counts[k] == 0) continue;
     room -= counts[k] * costs.fixed[k];
     saved += counts[k] * costs.units[k].saved.value;
-    transient = std::max(transient, costs.units[k].transient.value);
+    workspace[k] = costs.units[k].transient.value;
+    exchange = std::max(exchange, costs.exchange[k]);
   }
+  room -= exchange;
   if (alone) room += costs.fixedTied;
   else room -= costs.boundary;
+  if (!alone && (counts[index(UnitKind::Embedding)] > 0 || counts[index(UnitKind::Head)] > 0)) room -= costs.wholeTied;
   const bool inPart = space_.purpose == Purpose::Bound;
   for (mix.step = 0;; ++mix.step) {
     mix.units = 0;
+    const std::int64_t transient = std::max(inPart ? mixes.transient : 0, *std::ranges::max_element(workspace));
     const std::int64_t lack = inFlight * saved + transient - room;
     if (lack <= 0) return true;
     if (mix.step == mixes.steps.size()) return false;
@@ -207,14 +222,15 @@ bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFli
         return true;
       }
     } else {
-      transient = std::max(transient, step.transient.value);
-      const std::int64_t now = inFlight * saved + transient - room;
+      // While some units recompute as before, there is the workspace of both.
+      const std::int64_t now = inFlight * saved + std::max(transient, step.transient.value) - room;
       const std::int64_t needed = ceilDivide(now, step.freed * inFlight);
-      if (needed <= units) {
+      if (needed < units) {
         mix.units = static_cast<int>(needed);
         mix.seconds += mix.units * step.seconds;
         return true;
       }
+      workspace[index(step.kind)] = step.transient.value;
     }
     saved -= units * step.freed;
     mix.seconds += units * step.seconds;

@@ -46,6 +46,7 @@ class StageOptions {
     std::vector<int> kinds, tps;
     std::vector<std::pair<std::int64_t, std::int64_t>> samples;  // classes [first, second] of samples of a replica
     int holders = 1;                                             // of every unit: ZeRO shards over them
+    int exchangers = 1;                                          // as many, or fewer: ZeRO-2 needs more workspace with more of them
     bool mayRecompute = true;
   };
   StageOptions(const CostModel& model, Space space);
@@ -83,6 +84,8 @@ class StageOptions {
     std::array<std::int64_t, 4> fixed{};  // bytes of parameters and their state, by UnitKind
     std::array<std::int64_t, 4> parameters{};
     std::int64_t fixedTied = 0;  // too much of that where one stage holds both ends of a tied embedding
+    std::array<std::int64_t, 4> exchange{};  // what ZeRO-2 sends of a unit at once
+    std::int64_t wholeTied = 0;              // gradients of a tied embedding that it does not share, in a stage with one of its ends
     std::int64_t reserved = 0, capacity = 0, boundary = 0;
     std::vector<RecomputeMixes> mixes;
     double send = 0;

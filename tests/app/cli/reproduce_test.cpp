@@ -21,8 +21,8 @@ struct Case {
 class Reproduce : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(
     Figures, Reproduce,
-    ::testing::Values(Case{"fig2", {"model-size.csv", "model-size-latency.svg", "mismatch.csv", "mismatch-idle.svg"}, 5},
-                      Case{"fig9", {"speed-up.csv", "search.csv", "B2-B4.svg"}, 3},
+    ::testing::Values(Case{"fig2", {"model-size.csv", "model-size-latency.svg", "mismatch.csv", "mismatch-idle.svg"}, 7},
+                      Case{"fig9", {"speed-up.csv", "search.csv", "B2-B4.svg"}, 4},
                       Case{"fig10", {"compute.csv", "compute.svg", "bubbles.svg"}, 4},
                       Case{"fig11", {"devices.csv", "batch.csv", "sequence.csv", "sequence.svg"}, 2},
                       Case{"fig12", {"recompute.csv", "memory.svg"}, 1},

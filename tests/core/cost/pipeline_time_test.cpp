@@ -23,8 +23,18 @@ TEST(ClosedForm, IsOneFillAndThenTheSlowestStageForEachFurtherMicroBatch) {
   EXPECT_EQ(closedForm(threeStages(1)), Seconds{10.0});
 }
 
-TEST(PipelineLowerBound, IsTheSlowestStageWithTheStagesBeforeItAsFill) {
-  EXPECT_EQ(pipelineLowerBound(threeStages(4)), Seconds{22.0});  // 2 + 4 x 5
+TEST(PipelineLowerBound, IsTheSlowestStageWithTheStagesBeforeItAsFillAndItsWaitsForThoseBehind) {
+  EXPECT_EQ(pipelineLowerBound(threeStages(4)), Seconds{23.0});  // 2 + 4 x 5, and 3 less a forward of 2 at the start
+  EXPECT_EQ(pipelineLowerBound(threeStages(2)), Seconds{13.0});  // 7 + 2 x 3: with two micro-batches both forwards of stage 1 come first
+}
+
+// Stages that are all alike: the closed form, which the bound without the waits misses by a forward a stage.
+TEST(PipelineLowerBound, IsTheTimeOfEqualStages) {
+  PipelineTimes times;
+  times.full = times.last = std::vector<StageTime>(8, StageTime{{1.0}, {2.0}, {}});
+  times.full.back() = times.last.back() = {{1.0}, {1.9}, {}};
+  times.microBatches = 12;
+  EXPECT_NEAR(pipelineLowerBound(times).value, simulate(times).time.value, 0.11);
 }
 
 TEST(PipelineLowerBound, IsNeverAboveTheSimulation) {
@@ -38,7 +48,7 @@ TEST(PipelineLowerBound, IsNeverAboveTheSimulation) {
     ratios += bound / simulated;
     ++many;
   }
-  EXPECT_GT(ratios / many, 0.93);  // close enough to prune with
+  EXPECT_GT(ratios / many, 0.97);  // close enough to prune with
 }
 
 // algorithms.md 4: from 27 % below to 24 % above the simulation over 24,000 random pipelines.

@@ -11,7 +11,7 @@
 #include "core/cost/evaluate.h"
 #include "core/search/limits.h"
 #include "tests/core/search/problems.h"
-#include "tests/support/sweep.h"
+#include "tests/core/search/shard.h"
 
 namespace evenkeel {
 namespace {
@@ -141,7 +141,7 @@ TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsHardlyEverSlowerThanOne) {
   int plans = 0, problems = 0;
   std::set<std::uint64_t> beaten;
   double closest = 1e9, worst = 1;
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(sweep(12, 500)); ++i) {
+  for (const std::uint64_t i : sweepIndices(12, 500)) {
     const Problem problem = randomProblem(i, isFullRun() ? 64 : 24, {"gpt3-350m", "gpt3-2.7b", "llama2-7b", "gpt3-13b"});
     const auto plan = planWith("optimal", problem);
     if (!plan) {

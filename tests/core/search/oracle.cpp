@@ -181,15 +181,24 @@ Stage Oracle::stageOf(const Part& part, Counts& used) const {
 }
 
 std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, int inFlight, bool isAlone,
-                                            const std::vector<int>& holders) {
+                                            const std::vector<int>& holders, std::optional<bool> isEndless) {
   const Shape& shape = shapes_[part.shape];
   DeviceMemory device{.inFlight = inFlight};
+  const bool hasWholeTied = isEndless ? !*isEndless : !isAlone;
+  const std::int64_t tied = model_.tiedParameters(shape.tp);
   for (int unit = part.units.first; unit < part.units.last; ++unit) {
-    const std::int64_t count = model_.parameters(problem_.model.unitKind(unit), shape.tp);
-    const int of = holders[static_cast<std::size_t>(unit)];
+    const UnitKind kind = problem_.model.unitKind(unit);
+    std::int64_t count = model_.parameters(kind, shape.tp);
+    const std::int64_t of = holders[static_cast<std::size_t>(unit)];
     device.parameters += count;
     device.shardedParameters += (count + of - 1) / of;
+    // What ZeRO-2 exchanges at once grows with the holders, and does not share a tied embedding between stages.
+    const bool isEnd = kind == UnitKind::Embedding || kind == UnitKind::Head;
+    if (isEnd && (hasWholeTied || !isEndless)) count -= tied;
+    const std::int64_t members = isEndless ? of : 1;
+    device.unitParameters = std::max(device.unitParameters, (count * (3 * members - 2) + members - 1) / members);
   }
+  if (hasWholeTied && (part.units.first == 0 || part.units.last == unitCount_)) device.wholeParameters = tied;
   if (isAlone) {
     device.parameters -= model_.tiedParameters(shape.tp);
     device.shardedParameters -= model_.tiedParameters(shape.tp) / holders.front();
@@ -360,6 +369,7 @@ void Oracle::finishStructure(Search& search) {
 
 void Oracle::evaluate(Search& search, const std::vector<const Structure*>& structures, const std::vector<std::int64_t>& samples) {
   std::vector<int> holders(static_cast<std::size_t>(unitCount_), 0);
+  const bool isEndless = std::ranges::all_of(structures, [](const Structure* structure) { return structure->parts.size() == 1; });
   for (const Structure* structure : structures) {
     for (const Part& part : structure->parts) {
       for (int unit = part.units.first; unit < part.units.last; ++unit) holders[static_cast<std::size_t>(unit)] += shapes_[part.shape].dp();
@@ -377,7 +387,7 @@ void Oracle::evaluate(Search& search, const std::vector<const Structure*>& struc
       const Part& part = structure.parts[static_cast<std::size_t>(i)];
       if (shapes_[part.shape].dp() > pipeline.microBatch) return;
       const auto inFlight = static_cast<int>(std::min(count - i, pipeline.microBatchCount()));
-      const auto choice = choiceOf(part, pipeline.microBatch, inFlight, count == 1, holders);
+      const auto choice = choiceOf(part, pipeline.microBatch, inFlight, count == 1, holders, isEndless);
       if (!choice) return;
       Stage& stage = pipeline.stages.emplace_back(stageOf(part, used));
       Recompute recompute{part.units, {}};

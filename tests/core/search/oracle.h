@@ -79,9 +79,10 @@ class Oracle {
   void addShapes();
   [[nodiscard]] const PartCost& costOf(const Part& part, int microBatch, int samples);
   [[nodiscard]] Seconds sendBetween(std::size_t from, std::size_t to, int microBatch, int samples);
-  /// The choice that takes least time and fits; nothing fits.
+  /// The choice that takes least time and fits; nothing fits. `isEndless`: whether all pipelines have one stage; nothing: the plan is
+  /// not known yet, and what its other pipelines cost in memory is left out.
   [[nodiscard]] std::optional<std::size_t> choiceOf(const Part& part, int microBatch, int inFlight, bool isAlone,
-                                                    const std::vector<int>& holders);
+                                                    const std::vector<int>& holders, std::optional<bool> isEndless = {});
   [[nodiscard]] Stage stageOf(const Part& part, Counts& used) const;
   void extend(Search& search, int unit);
   void finishStructure(Search& search);

@@ -7,7 +7,7 @@
 #include "core/cost/memory.h"
 #include "tests/core/search/oracle.h"
 #include "tests/core/search/problems.h"
-#include "tests/support/sweep.h"
+#include "tests/core/search/shard.h"
 
 namespace evenkeel {
 namespace {
@@ -79,8 +79,8 @@ TEST(Optimal, EqualsEveryPlanOfTinyClustersByTheClosedFormAndIsNearTheirBestAsRe
   constexpr double kNear = 0.995;
   int feasible = 0;
   double worstClosedForm = 1, worstReported = 1;
-  const auto count = static_cast<std::uint64_t>(sweep(8, 300));
-  for (std::uint64_t i = 0; i < count; ++i) {
+  const std::vector<std::uint64_t> indices = sweepIndices(8, 300);
+  for (const std::uint64_t i : indices) {
     const Problem problem = tinyProblem(i);
     Oracle oracle(problem);
     const auto plan = planWith("optimal", problem);
@@ -104,9 +104,11 @@ TEST(Optimal, EqualsEveryPlanOfTinyClustersByTheClosedFormAndIsNearTheirBestAsRe
       EXPECT_LE(plan->predicted->lowerBound, better->time) << i;
     }
   }
-  std::cout << feasible << " of " << count << " feasible; at worst " << worstClosedForm << " of the best by the closed form, "
+  std::cout << feasible << " of " << indices.size() << " feasible; at worst " << worstClosedForm << " of the best by the closed form, "
             << worstReported << " as reported\n";
-  EXPECT_GT(2 * feasible, static_cast<int>(count));
+  if (indices.size() > 1) {
+    EXPECT_GT(2 * feasible, static_cast<int>(indices.size()));
+  }
 }
 
 }  // namespace
