@@ -2,9 +2,9 @@
 # names what it uses; the asan preset builds without this (EVENKEEL_PRECOMPILE=OFF) and would find a missing name.
 option(EVENKEEL_PRECOMPILE "Compile the headers that nearly every file reads once" ON)
 
-set(evenkeel_plain_headers
-  <algorithm> <array> <filesystem> <fstream> <functional> <map> <optional> <set> <span> <string> <string_view> <vector>
-  <fmt/format.h> <nlohmann/json.hpp>)
+set(evenkeel_std_headers
+  <algorithm> <array> <filesystem> <fstream> <functional> <map> <optional> <set> <span> <string> <string_view> <vector>)
+set(evenkeel_plain_headers ${evenkeel_std_headers} <fmt/format.h> <nlohmann/json.hpp>)
 set(evenkeel_test_headers <gmock/gmock.h> <gtest/gtest.h>)
 set(evenkeel_qt_headers
   <QApplication> <QCheckBox> <QComboBox> <QFormLayout> <QLabel> <QLineEdit> <QMainWindow> <QMenu> <QPainter> <QPushButton> <QSettings> <QSpinBox>
@@ -31,7 +31,8 @@ function(evenkeel_precompile)
   endif()
   evenkeel_header_family(plain HEADERS ${evenkeel_plain_headers})
   if(TARGET torch)
-    evenkeel_header_family(torch HEADERS ${evenkeel_plain_headers} <ATen/core/Tensor.h> LIBS torch)
+    # Without fmt: some of these programs have it as headers only, others as a library.
+    evenkeel_header_family(torch HEADERS ${evenkeel_std_headers} <nlohmann/json.hpp> <ATen/core/Tensor.h> LIBS torch)
   endif()
   if(TARGET GTest::gmock)
     evenkeel_header_family(plain_test HEADERS ${evenkeel_plain_headers} ${evenkeel_test_headers} LIBS GTest::gmock)

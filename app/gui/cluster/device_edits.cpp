@@ -117,11 +117,11 @@ Result<void> setDevices(Cluster& cluster, const std::set<std::string>& machines,
       }
     }
     // A slot that keeps its type keeps its card.
-    std::vector<Device> slots = devices;
-    for (std::size_t i = 0; i < std::min(slots.size(), node.devices.size()); ++i) {
-      if (slots[i].type == node.devices[i].type) slots[i].uuid = node.devices[i].uuid;
+    std::vector<Device> places = devices;
+    for (std::size_t i = 0; i < std::min(places.size(), node.devices.size()); ++i) {
+      if (places[i].type == node.devices[i].type) places[i].uuid = node.devices[i].uuid;
     }
-    node.devices = std::move(slots);
+    node.devices = std::move(places);
   }
   if (after.deviceCount() > kMaxDevices)
     return invalidInput("cluster", "would have too many devices", fmt::format("the limit is {}", kMaxDevices));

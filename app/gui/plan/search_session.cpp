@@ -13,6 +13,7 @@ constexpr int kNiceness = 10;  // the window keeps its turn on a machine that se
 }  // namespace
 
 struct SearchSession::Run {
+  int number = 0;
   SearchBoard board;
   std::optional<BoardWriter> writer;
   std::jthread thread;
@@ -24,12 +25,12 @@ SearchSession::~SearchSession() = default;  // jthread: asks to stop and joins
 void SearchSession::start(SearchRequest request) {
   abandon();
   run_ = std::make_unique<Run>();
+  run_->number = ++number_;
   run_->board.begin(request.planner->name, request.budget.timeLimit);
   run_->writer.emplace(run_->board);
   result_.reset();
   isRunning_ = true;
-  const int number = ++number_;
-  run_->thread = std::jthread([this, number, run = run_.get(), request = std::move(request)](const std::stop_token& stop) {
+  run_->thread = std::jthread([this, number = number_, run = run_.get(), request = std::move(request)](const std::stop_token& stop) {
     ::setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread and of those that it starts; a refusal costs only comfort
     const AnalyticProfile profile(request.problem.model, request.problem.training);
     auto plan = request.planner->plan({request.problem, &profile, request.budget, request.options}, *run->writer, stop);
@@ -53,6 +54,10 @@ void SearchSession::stop() {
 
 void SearchSession::abandon() {
   ++number_;
+  if (isRunning_) {
+    run_->thread.request_stop();
+    abandoned_.push_back(std::move(run_));
+  }
   run_.reset();
   isRunning_ = false;
   result_.reset();
@@ -64,7 +69,10 @@ SearchSnapshot SearchSession::snapshot() const {
 }
 
 void SearchSession::finish(int number, Result<Plan> result) {
-  if (number != number_) return;
+  if (number != number_) {
+    std::erase_if(abandoned_, [number](const std::unique_ptr<Run>& run) { return run->number == number; });
+    return;
+  }
   isRunning_ = false;
   result_ = std::move(result);
   emit finished();

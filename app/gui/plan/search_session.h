@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "app/gui/plan/search_board.h"
 
@@ -26,7 +27,7 @@ class SearchSession final : public QObject {
 
  public:
   explicit SearchSession(QObject* parent = nullptr);
-  /// Stops and waits for the planner: at most some 50 ms.
+  /// Stops and waits for the planners: at most some 50 ms.
   ~SearchSession() override;
 
   /// Ends a search that still runs, whose result is then dropped, and begins this one.
@@ -35,7 +36,7 @@ class SearchSession final : public QObject {
   void replay(const QString& file);
   /// Asks the planner to stop. It keeps the best plan until then; finished() follows within some 50 ms.
   void stop();
-  /// Stops without a result: nothing more is heard of this search.
+  /// Stops without a result and without waiting: nothing more is heard of this search.
   void abandon();
 
   [[nodiscard]] bool isRunning() const { return isRunning_; }
@@ -51,7 +52,8 @@ class SearchSession final : public QObject {
   struct Run;
   void finish(int number, Result<Plan> result);
 
-  std::unique_ptr<Run> run_;  // board and thread of the newest search
+  std::unique_ptr<Run> run_;                    // board and thread of the newest search
+  std::vector<std::unique_ptr<Run>> abandoned_;  // their planners were asked to stop and have not yet
   std::optional<Result<Plan>> result_;
   int number_ = 0;  // of the newest search: a late end of an older one is ignored
   bool isRunning_ = false;

@@ -9,6 +9,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <latch>
 
 #include "app/gui/plan/search_command.h"
 #include "tests/app/gui/plan/demo.h"
@@ -77,7 +78,7 @@ TEST_F(SearchSessionTest, StoppingKeepsTheBestPlanSoFar) {
 }
 
 TEST_F(SearchSessionTest, ASecondStartDropsTheFirst) {
-  const Planner endless = endlessPlanner();
+  static const Planner endless = endlessPlanner();
   SearchRequest request = demoRequest("uniform");
   request.planner = &endless;
   session_.start(request);
@@ -87,6 +88,30 @@ TEST_F(SearchSessionTest, ASecondStartDropsTheFirst) {
   EXPECT_EQ(session_.snapshot().planner, "uniform");
   QCoreApplication::processEvents();
   EXPECT_EQ(finished.count(), 1);
+}
+
+TEST_F(SearchSessionTest, AbandoningDoesNotWaitForThePlanner) {
+  static std::latch began{1}, goOn{1};
+  static Planner deaf = endlessPlanner();  // to stop requests, until it may go on
+  deaf.plan = [](const SearchTask&, SearchObserver&, const std::stop_token& stop) -> Result<Plan> {
+    began.count_down();
+    goOn.wait();
+    return Error{Error::Code::Cancelled, stop.stop_requested() ? "asked to stop" : "not asked", {}, {}};
+  };
+  SearchRequest request = demoRequest("uniform");
+  request.planner = &deaf;
+  const QSignalSpy finished(&session_, &SearchSession::finished);
+  session_.start(request);
+  began.wait();
+  session_.abandon();  // would never come back if it waited
+  EXPECT_FALSE(session_.isRunning());
+  session_.start(demoRequest("uniform"));
+  ASSERT_TRUE(finishes());
+  goOn.count_down();
+  session_.abandon();
+  session_.start(demoRequest("uniform"));
+  ASSERT_TRUE(finishes());
+  EXPECT_EQ(finished.count(), 2);
 }
 
 TEST_F(SearchSessionTest, AnInfeasibleProblemEndsWithThePlannersReason) {
