@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "runtime/optim/adamw_tensors.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>

@@ -96,7 +96,7 @@ TEST(TheWayOfACard, TrainsTheCurveOfTheCpu) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const Plan plan = randomPlan(seed, randomModel(seed), 7);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + toJson(plan)["pipelines"].dump());
-    const Run run = runWith(seed % 2 == 0 ? 0.2 : 0, 0);
+    const auto run = runWith(seed % 2 == 0 ? 0.2 : 0, 0);
     // Nothing but the norm is added up in another order, and nothing is clipped: the same bits.
     expectTheCurve(trainInThreads(plan, run, text()),
                    trainInThreads(plan, run, text(), {}, {}, {.device = [](int) { return likeACard(); }}), 0);
@@ -106,7 +106,7 @@ TEST(TheWayOfACard, TrainsTheCurveOfTheCpu) {
 TEST(TheWayOfACard, ClipsAndKeepsMastersAsTheCpuDoes) {
   Plan plan = randomPlan(1, randomModel(1), 7);
   plan.training.precision = Precision::Bf16;
-  const Run run = runWith(0.1, 0.05);
+  const auto run = runWith(0.1, 0.05);
   expectTheCurve(trainInThreads(plan, run, text()), trainInThreads(plan, run, text(), {}, {}, {.device = [](int) { return likeACard(); }}), 1e-6);
 }
 
@@ -150,7 +150,7 @@ TEST(TheWayOfACard, LeadsPastTheHostBetweenCardsOnly) {
     const Plan plan = randomPlan(seed, randomModel(seed), 7);
     const auto ranks = static_cast<int>(plan.usedDevices().size());
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + toJson(plan)["pipelines"].dump());
-    const Run run = runWith(0, 0);
+    const auto run = runWith(0, 0);
     const WorldOutcome plain = trainInThreads(plan, run, text());
     for (const int cards : {ranks, ranks / 2}) {  // all ranks, or the first half of them
       std::vector<int> counts(static_cast<std::size_t>(ranks), 0);
@@ -166,7 +166,9 @@ TEST(TheWayOfACard, LeadsPastTheHostBetweenCardsOnly) {
               }};
       expectTheCurve(plain, trainInThreads(plan, run, text(), {}, {}, kinds), 0);
       for (int rank = cards; rank < ranks; ++rank) EXPECT_EQ(counts[static_cast<std::size_t>(rank)], 0);
-      if (cards == ranks && ranks > 1) EXPECT_THAT(counts, ::testing::Contains(::testing::Gt(0)));
+      if (cards == ranks && ranks > 1) {
+        EXPECT_THAT(counts, ::testing::Contains(::testing::Gt(0)));
+      }
     }
   }
 }
