@@ -85,7 +85,7 @@ class ThreadComm final : public Comm {
   }
 
   Result<void> open(std::vector<Line> lines) override {
-    shared_.opened[rank_] = {lines.begin(), lines.end()};
+    shared_.opened[rank_].insert(lines.begin(), lines.end());
     return {};
   }
   Result<void> join(const std::vector<int>& ranks) override {
