@@ -173,29 +173,24 @@ TEST(TheWayOfACard, LeadsPastTheHostBetweenCardsOnly) {
   }
 }
 
-/// On LibTorch's device without memory: a tensor that an op makes on the CPU does not go together with those that it is given.
+/// On LibTorch's device without memory: a tensor that an op makes on the CPU does not go together with those that it is given. Of what
+/// LibTorch 1.13 can do there: no embeddings, no LayerNorm.
 TEST(TheOpsOfAUnit, MakeAllTensorsWhereTheirInputIs) {
-  const std::vector<std::string> names = {"tiny-gpt", "tiny-llama"};
-  for (const std::string& name : names) {
-    for (const Precision precision : {Precision::Fp32, Precision::Bf16, Precision::Fp16}) {
-      SCOPED_TRACE(name + " " + std::string(evenkeel::name(precision)));
-      Plan plan;
-      plan.model = *modelFromArgument(name);
-      plan.training.sequenceLength = 16;
-      plan.training.globalBatch = 1;
-      plan.cluster = *parseClusterShorthand("1x1:cpu");
-      plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
-      const ComputeDevice device{.place = at::kMeta, .isHost = false};
-      const Parameters parameters(blockMap(plan), 0, 0, 1, precision, device);
-      const TensorParallel oneShard;
-      const at::Tensor tokens_BS = at::zeros({2, 16}, at::TensorOptions(at::kLong).device(at::kMeta));
-      at::Tensor x = at::zeros({2, 16, plan.model.hidden}, at::TensorOptions(scalarTypeOf(precision)).device(at::kMeta));
-      // Not the embedding: LibTorch 1.13 cannot look up rows there.
-      for (const int unit : {1, 2, plan.model.unitCount() - 1}) {
-        const auto steps = stepsOfUnit(plan.model, unit, parameters, oneShard, {.probability = 0.1, .byTensors = true}, precision);
-        ASSERT_NO_THROW(x = runOps(steps, x, {.targets_BS = tokens_BS})) << "unit " << unit;
-        ASSERT_TRUE(x.is_meta()) << "unit " << unit;
-      }
+  for (const Precision precision : {Precision::Fp32, Precision::Bf16, Precision::Fp16}) {
+    SCOPED_TRACE(std::string(evenkeel::name(precision)));
+    Plan plan;
+    plan.model = *modelFromArgument("tiny-llama");
+    plan.training.sequenceLength = 16;
+    plan.training.globalBatch = 1;
+    plan.cluster = *parseClusterShorthand("1x1:cpu");
+    plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
+    const ComputeDevice device{.place = at::kMeta, .isHost = false};
+    const Parameters parameters(blockMap(plan), 0, 0, 1, precision, device);
+    at::Tensor x = at::zeros({2, 16, plan.model.hidden}, at::TensorOptions(scalarTypeOf(precision)).device(at::kMeta));
+    for (const int unit : {1, 2}) {
+      const auto steps = stepsOfUnit(plan.model, unit, parameters, oneShard(), {.probability = 0.1, .byTensors = true}, precision);
+      ASSERT_NO_THROW(x = runOps(steps, x)) << "unit " << unit;
+      ASSERT_TRUE(x.is_meta()) << "unit " << unit;
     }
   }
 }
