@@ -9,12 +9,11 @@
 
 #include "core/base/random.h"
 #include "runtime/comm/routed_comm.h"
-#include "runtime/nn/stage_model.h"
+#include "runtime/nn/dropout.h"
 #include "runtime/optim/adamw_tensors.h"
 #include "runtime/train/out_of_memory.h"
 #include "tests/runtime/random_plans.h"
 #include "tests/runtime/thread_world.h"
-#include "tests/runtime/unit_runs.h"
 #include "tests/support/plans.h"
 
 namespace evenkeel {
@@ -169,28 +168,6 @@ TEST(TheWayOfACard, LeadsPastTheHostBetweenCardsOnly) {
       if (cards == ranks && ranks > 1) {
         EXPECT_THAT(counts, ::testing::Contains(::testing::Gt(0)));
       }
-    }
-  }
-}
-
-/// On LibTorch's device without memory: a tensor that an op makes on the CPU does not go together with those that it is given. Of what
-/// LibTorch 1.13 can do there: no embeddings, no LayerNorm.
-TEST(TheOpsOfAUnit, MakeAllTensorsWhereTheirInputIs) {
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16, Precision::Fp16}) {
-    SCOPED_TRACE(std::string(evenkeel::name(precision)));
-    Plan plan;
-    plan.model = *modelFromArgument("tiny-llama");
-    plan.training.sequenceLength = 16;
-    plan.training.globalBatch = 1;
-    plan.cluster = *parseClusterShorthand("1x1:cpu");
-    plan.pipelines = {{.localBatch = 1, .stages = {Stage{.devices = {{0, 0}}, .units = {0, plan.model.unitCount()}}}}};
-    const ComputeDevice device{.place = at::kMeta, .isHost = false};
-    const Parameters parameters(blockMap(plan), 0, 0, 1, precision, device);
-    at::Tensor x = at::zeros({2, 16, plan.model.hidden}, at::TensorOptions(scalarTypeOf(precision)).device(at::kMeta));
-    for (const int unit : {1, 2}) {
-      const auto steps = stepsOfUnit(plan.model, unit, parameters, oneShard(), {.probability = 0.1, .byTensors = true}, precision);
-      ASSERT_NO_THROW(x = runOps(steps, x)) << "unit " << unit;
-      ASSERT_TRUE(x.is_meta()) << "unit " << unit;
     }
   }
 }
