@@ -16,6 +16,7 @@
 #include "core/plan/features.h"
 #include "runtime/checkpoint/hugging_face.h"
 #include "runtime/comm/rendezvous.h"
+#include "runtime/cuda/cuda.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
 #include "runtime/profile/op_times.h"
@@ -92,7 +93,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return usage("nothing to do");
   if (arguments[0] == "--features" && arguments.size() == 1) {
-    fmt::print("{}", prettyText(toJson(ownRuntime())));
+    fmt::print("{}", prettyText(toJson(ownRuntime(isBuiltForCards()))));
     return 0;
   }
   if (arguments[0] == "--store") return store(arguments);

@@ -15,9 +15,9 @@
 #include "app/cli/login_prompt.h"
 #include "core/base/words.h"
 #include "core/cost/evaluate.h"
-#include "core/plan/features.h"
 #include "core/profile/table_profile.h"
 #include "launcher/discover/host_lists.h"
+#include "launcher/job/features_of.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -111,7 +111,7 @@ Result<Plan> launchablePlan(const Arguments& arguments, bool dropout) {
   if (!profile) return profile.error();
   Evaluation evaluation = evaluate(*plan, **profile);
   auto& violations = evaluation.violations;
-  if (violations.empty() && !arguments.rehearse && !arguments.preflight) violations = notLaunchable(*plan, ownRuntime());
+  if (violations.empty() && !arguments.rehearse && !arguments.preflight) violations = notLaunchable(*plan, featuresOf(programFolder()));
   if (!violations.empty()) {
     return invalidInput(file, "cannot be launched",
                         fmt::format("{}:\n{}", counted(violations.size(), "reason"), describe(violations)));
@@ -197,7 +197,7 @@ int preflight(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   if (!rows) return report(rows.error());
   // a worker that is not there yet cannot say what it cannot do
   const bool isTold = std::ranges::any_of(*rows, [](const PreflightRow& row) { return row.check == "features" && !row.passed; });
-  const auto reasons = isTold || request.run.rehearsal ? std::vector<Violation>() : notLaunchable(request.plan, ownRuntime());
+  const auto reasons = isTold || request.run.rehearsal ? std::vector<Violation>() : notLaunchable(request.plan, featuresOf(request.programs));
   for (const Violation& reason : reasons) {
     rows->push_back({.node = "", .check = "features", .passed = false, .detail = reason.where + ": " + reason.what, .remedy = reason.remedy});
     progress.onPreflight(rows->back());

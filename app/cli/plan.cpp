@@ -6,17 +6,18 @@
 
 #include "app/cli/command.h"
 #include "app/cli/describe.h"
+#include "app/cli/follow.h"
 #include "app/cli/inputs.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/search_progress.h"
 #include "app/cli/table.h"
-#include "core/plan/features.h"
 #include "core/profile/table_profile.h"
 #include "core/search/explain/reasons.h"
 #include "core/search/hexiscale/original.h"
 #include "core/search/metis/original_json.h"
 #include "core/search/run_cost.h"
 #include "core/search/warm_start.h"
+#include "launcher/job/features_of.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -236,7 +237,7 @@ int run(const Arguments& arguments) {
   if (!reasons.empty()) fmt::print("\nwhy this plan:\n");
   for (const Reason& reason : reasons) fmt::print("  {}\n", reason.sentence);
   if (!arguments.out.empty()) {
-    const bool runs = notLaunchable(*plan, ownRuntime()).empty();
+    const bool runs = notLaunchable(*plan, featuresOf(programFolder())).empty();
     fmt::print("\nwritten: {}; next: evenkeel-cli {} {} {}\n", arguments.out, runs ? "launch" : "evaluate", arguments.out,
                runs ? "--data FILE --steps N" : "--explain (it cannot be trained here)");
   }

@@ -18,6 +18,10 @@ class CounterRandom {
   /// `stream` separates uses of one seed, for example a tensor's name.
   CounterRandom(std::uint64_t seed, std::string_view stream);
 
+  /// For those who compute philox() elsewhere: the key, and the upper half of the counter, whose lower half is the index.
+  [[nodiscard]] std::array<std::uint32_t, 2> key() const { return key_; }
+  [[nodiscard]] std::uint64_t stream() const { return stream_; }
+
   /// All 128 bits of an index; the others use some of them.
   [[nodiscard]] std::array<std::uint32_t, 4> block(std::uint64_t index) const;
   [[nodiscard]] std::uint64_t bits(std::uint64_t index) const;

@@ -12,6 +12,7 @@
 namespace evenkeel {
 namespace {
 
+constexpr std::string_view kNvidia = "nvidia";
 constexpr std::array<std::pair<std::string_view, Family>, 2> kFamilies = {{{"gpt", Family::Gpt}, {"llama", Family::Llama}}};
 
 template <class List, class Value>
@@ -50,6 +51,14 @@ const RuntimeFeatures& ownRuntime() {
   return features;
 }
 
+RuntimeFeatures ownRuntime(bool cuda) {
+  RuntimeFeatures features = ownRuntime();
+  features.cuda = cuda;
+  return features;
+}
+
+bool isCard(const DeviceType& type) { return type.name != "cpu" && !type.name.starts_with("cpu@"); }
+
 Json toJson(const RuntimeFeatures& features) {
   Json json;
   json["format"] = "evenkeel.features/1";
@@ -61,6 +70,7 @@ Json toJson(const RuntimeFeatures& features) {
   json["attention"] = words(attentionWords(), features.attentionKernels);
   json["precisions"] = words(precisionWords(), features.precisions);
   json["families"] = words(kFamilies, features.families);
+  json["cuda"] = features.cuda;
   return json;
 }
 
@@ -77,6 +87,7 @@ Result<RuntimeFeatures> parseFeatures(const Json& json, const std::string& sourc
   readWords(reader, "attention", attentionWords(), features.attentionKernels);
   readWords(reader, "precisions", precisionWords(), features.precisions);
   readWords(reader, "families", kFamilies, features.families);
+  features.cuda = reader.boolean("cuda", false);
   if (context.error) return *std::move(context.error);
   return features;
 }
@@ -90,12 +101,18 @@ std::vector<Violation> notLaunchable(const Plan& plan, const RuntimeFeatures& fe
   const auto add = [&](std::string where, std::string what, std::string remedy) {
     reasons.push_back({std::move(where), std::move(what), std::move(remedy)});
   };
-  std::set<std::string> planOnly;
+  std::set<std::string> planOnly, withoutWorker;
   for (const DeviceId device : plan.usedDevices()) {
-    if (!plan.cluster.typeOf(device).runsHere) planOnly.insert(plan.cluster.typeOf(device).name);
+    const DeviceType& type = plan.cluster.typeOf(device);
+    if (type.runsHere) continue;
+    if (lowerCase(type.vendor) != kNvidia) planOnly.insert(type.name);
+    else if (!features.cuda) withoutWorker.insert(type.name);
   }
   for (const std::string& type : planOnly)
-    add("cluster", type + " is plan only: the runtime cannot train on it", "use devices that run here (cpu)");
+    add("cluster", type + " is plan only: the runtime cannot train on it", "use devices that run here (cpu), or cards of NVIDIA");
+  for (const std::string& type : withoutWorker)
+    add("cluster", type + " is plan only: this worker was built without CUDA",
+        "build one for the PyTorch of the node: ./run.sh --cuda DIRECTORY, or use devices that run here (cpu)");
 
   const Training& training = plan.training;
   if (plan.model.opaque)

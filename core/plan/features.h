@@ -18,11 +18,17 @@ struct RuntimeFeatures {
   std::vector<AttentionKernel> attentionKernels;
   std::vector<Precision> precisions;
   std::vector<Family> families;
+  bool cuda = false;  // was built for NVIDIA's cards, not for CPU cores alone
   bool operator==(const RuntimeFeatures&) const = default;
 };
 
-/// Of the runtime built from these sources.
+/// Of the runtime built from these sources, for CPU cores.
 [[nodiscard]] const RuntimeFeatures& ownRuntime();
+/// Of its build for a LibTorch with CUDA, where there is one.
+[[nodiscard]] RuntimeFeatures ownRuntime(bool cuda);
+
+/// A GPU or another accelerator, not a core of the processor.
+[[nodiscard]] bool isCard(const DeviceType& type);
 
 [[nodiscard]] Json toJson(const RuntimeFeatures& features);
 [[nodiscard]] Result<RuntimeFeatures> parseFeatures(const Json& json, const std::string& source);

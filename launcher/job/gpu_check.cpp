@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/plan/features.h"
+
 namespace evenkeel {
 namespace {
 
@@ -110,13 +112,22 @@ class Check {
 
 bool usesCards(const Plan& plan, const NodeLayout& layout) {
   return std::ranges::any_of(layout.ranks, [&](const NodeJob::Rank& rank) {
-    const std::string& type = plan.cluster.typeOf(*plan.cluster.find(rank.device)).name;
-    return type != "cpu" && !type.starts_with("cpu@");
+    return isCard(plan.cluster.typeOf(*plan.cluster.find(rank.device)));
   });
 }
 
 GpuCheck checkGpus(const FoundHost& found, const Plan& plan, const NodeLayout& layout, const std::vector<WorkerBuild>& builds) {
   return Check(found, plan, layout).run(builds);
+}
+
+std::string unlikeTorches(const std::vector<std::pair<std::string, std::string>>& torchOf) {
+  std::string all;
+  bool areAlike = true;
+  for (const auto& [node, torch] : torchOf) {
+    areAlike = areAlike && torch == torchOf.front().second;
+    all += fmt::format("{}{} on {}", all.empty() ? "" : ", ", torch.empty() ? "the worker for CPU cores" : "that for LibTorch " + torch, node);
+  }
+  return areAlike ? std::string() : all;
 }
 
 std::map<std::string, std::string> interfaceVariables(const std::vector<std::string>& addresses, const std::string& trainAddress) {

@@ -26,6 +26,10 @@ struct GpuCheck {
 /// node's PyTorch, and that with the workers that were built.
 [[nodiscard]] GpuCheck checkGpus(const FoundHost& found, const Plan& plan, const NodeLayout& layout, const std::vector<WorkerBuild>& builds);
 
+/// Store and Gloo of unlike LibTorches do not understand each other, so that all nodes of a run need the same worker. `torchOf`: a node and
+/// the LibTorch of its worker, empty for ours for CPU cores. Says who differs; empty: nobody.
+[[nodiscard]] std::string unlikeTorches(const std::vector<std::pair<std::string, std::string>>& torchOf);
+
 /// NCCL and Gloo choose an interface by its name: that which holds the address at which the nodes have reached each other. Nothing if the
 /// host does not name it. `addresses` are lines "eth0 10.0.0.1".
 [[nodiscard]] std::map<std::string, std::string> interfaceVariables(const std::vector<std::string>& addresses, const std::string& trainAddress);

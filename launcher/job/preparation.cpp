@@ -96,6 +96,7 @@ void Preparation::examine() {
   examineTargets();
   if (firstCode_) return;
   inParallel(nodes_.size(), [this](std::size_t i) { examineNode(nodes_[i]); });
+  if (!firstCode_) examineTorches();
   examineNccl();
   if (!firstCode_ && !stop_.stop_requested()) examineAddresses();
   if (!firstCode_ && !stop_.stop_requested()) examineInterfaces();
@@ -236,10 +237,19 @@ void Preparation::examineCards(PreparedNode& node) {
   if (!check.build) return;
   auto bundle = slimBundle(check.build->folder, localCache_);
   if (!bundle) return object(name, "programs", bundle.error());
+  node.torch = check.build->torch;
   node.torchLibraries = check.torchLibraries;
   node.bundle = std::make_shared<const Bundle>(node.torchLibraries.empty() ? *std::move(bundle) : withoutTorch(*bundle));
   node.environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   if (!node.torchLibraries.empty()) node.environment["LD_LIBRARY_PATH"] = node.torchLibraries;
+}
+
+void Preparation::examineTorches() {
+  std::vector<std::pair<std::string, std::string>> torchOf;
+  for (const PreparedNode& node : nodes_) torchOf.emplace_back(node.layout.name, node.torch);
+  if (const std::string unlike = unlikeTorches(torchOf); !unlike.empty())
+    object("", "torch", invalidInput("", unlike + "; workers of unlike LibTorches do not understand each other",
+                                     "use the same PyTorch on all nodes, and plan nodes with cards and nodes without apart"));
 }
 
 /// Ranks of unlike NCCL versions do not understand each other.

@@ -27,6 +27,7 @@ struct PreparedNode {
   std::string trainAddress;
   std::vector<BundleFile> missingPrograms, missingData;  // there
   std::shared_ptr<const Bundle> bundle;                  // what it is to have; null: our worker for CPU cores
+  std::string torch;                                     // the LibTorch of its worker; empty: that of ours for CPU cores
   std::string torchLibraries;                            // its own LibTorch, where that is used
   std::optional<FoundHost> found;                        // of nodes whose ranks are on cards
   Run::Environment environment;                          // that the nodes' addresses and cards call for; a person's own wins
@@ -66,6 +67,7 @@ class Preparation {
   void examineSlurm();
   void examineNode(PreparedNode& node);
   void examineCards(PreparedNode& node);
+  void examineTorches();
   void examineNccl();
   void examineInterfaces();
   void examineDisk(const PreparedNode& node);

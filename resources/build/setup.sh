@@ -83,7 +83,7 @@ build_cuda_worker() {
     die "LibTorch $version was built with the old C++ interface, which Debian's libraries do not have; take PyTorch 2.7 or newer, or the LibTorch \"cxx11 ABI\""
   fi
   CMAKE_PREFIX_PATH=$torch
-  install_packages g++ cmake ninja-build ccache pkg-config nlohmann-json3-dev libfmt-dev libspdlog-dev libtbb-dev
+  install_packages g++ cmake ninja-build ccache pkg-config nlohmann-json3-dev libfmt-dev libspdlog-dev libtbb-dev libgloo-dev
   place=$root/build/release/bin/workers/$version
   mkdir -p "$place"
   say "worker for LibTorch $version in $torch"

@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/state_exchange.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace evenkeel {
 namespace {
 
-constexpr int kTag = 17;     // no message of the pipelines has it
+constexpr std::size_t kMostCopies = 8;  // of a card's tensors on the host that wait to be sent
 constexpr int kColumns = 4;  // of a row that tells rank 0 of a piece: tensor, first, count, whether its first holder
 
 /// Between row by row and the split dimension outside, which differ for tensors that are split by columns.
@@ -57,7 +58,7 @@ Result<void> StateExchange::connect() {
       count.fill_(table.size(0));
       for (const at::Tensor& message : {count, table}) {
         if (message.numel() == 0) continue;
-        if (auto sent = comm_.send(message, 0, kTag)->wait(); !sent) return sent;
+        if (auto sent = comm_.send(message, 0, kStateTag)->wait(); !sent) return sent;
       }
     }
     return {};
@@ -68,10 +69,10 @@ Result<void> StateExchange::connect() {
       at::Tensor table = own[state];
       if (rank != 0) {
         const at::Tensor count = at::empty({1}, at::kLong);
-        if (auto got = comm_.receive(count, rank, kTag)->wait(); !got) return got;
+        if (auto got = comm_.receive(count, rank, kStateTag)->wait(); !got) return got;
         table = at::empty({count.item<std::int64_t>(), kColumns}, at::kLong);
         if (table.numel() > 0) {
-          if (auto got = comm_.receive(table, rank, kTag)->wait(); !got) return got;
+          if (auto got = comm_.receive(table, rank, kStateTag)->wait(); !got) return got;
         }
       }
       const auto* row = table.data_ptr<std::int64_t>();
@@ -89,7 +90,11 @@ Result<void> StateExchange::gather(const std::function<void(std::vector<float>)>
     for (std::size_t t = 0; t < map_.tensors.size(); ++t) {
       if (comm_.rank() != 0) {
         for (const StatePiece& piece : own) {
-          if (piece.tensor == t && piece.isFirstHolder) sent.push_back(comm_.send(piece.values, 0, kTag));
+          if (piece.tensor != t || !piece.isFirstHolder) continue;
+          sent.push_back(comm_.send(piece.values.cpu(), 0, kStateTag));
+          if (piece.values.is_cpu() || sent.size() <= kMostCopies) continue;
+          if (auto done = sent.front()->wait(); !done) return done;
+          sent.pop_front();
         }
         continue;
       }
@@ -98,13 +103,13 @@ Result<void> StateExchange::gather(const std::function<void(std::vector<float>)>
       for (const Holding& holding : holdings_[state][t]) {
         at::Tensor part;
         if (holding.rank == 0) {
-          part = next->values;  // own pieces of a tensor stand in the order of the table
+          part = next->values.cpu();  // own pieces of a tensor stand in the order of the table
           next = std::find_if(next + 1, own.end(), [&](const StatePiece& piece) { return piece.tensor == t; });
         }
         if (!holding.isFirstHolder) continue;
         if (holding.rank != 0) {
           part = at::empty({holding.count});
-          if (auto got = comm_.receive(part, holding.rank, kTag)->wait(); !got) return got;
+          if (auto got = comm_.receive(part, holding.rank, kStateTag)->wait(); !got) return got;
         }
         std::copy_n(part.data_ptr<float>(), holding.count, values.begin() + holding.first);
       }
@@ -124,7 +129,9 @@ Result<void> StateExchange::scatter(const std::function<Result<std::vector<float
       if (comm_.rank() != 0) {
         for (const StatePiece& piece : own) {
           if (piece.tensor != t) continue;
-          if (auto got = comm_.receive(piece.values, 0, kTag)->wait(); !got) return got;
+          const at::Tensor values = piece.values.is_cpu() ? piece.values : at::empty(piece.values.sizes(), at::kFloat);
+          if (auto got = comm_.receive(values, 0, kStateTag)->wait(); !got) return got;
+          if (!piece.values.is_cpu()) piece.values.copy_(values);
         }
         continue;
       }
@@ -137,10 +144,10 @@ Result<void> StateExchange::scatter(const std::function<Result<std::vector<float
         if (holding.rank != 0) {
           const at::Tensor part = at::empty({holding.count});
           std::copy_n(from, holding.count, part.data_ptr<float>());
-          if (auto sent = comm_.send(part, holding.rank, kTag)->wait(); !sent) return sent;
+          if (auto sent = comm_.send(part, holding.rank, kStateTag)->wait(); !sent) return sent;
           continue;
         }
-        std::copy_n(from, holding.count, next->values.data_ptr<float>());
+        next->values.copy_(at::from_blob(from, {holding.count}, at::kFloat));
         next = std::find_if(next + 1, own.end(), [&](const StatePiece& piece) { return piece.tensor == t; });
       }
     }

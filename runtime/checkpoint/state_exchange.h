@@ -9,6 +9,9 @@
 
 namespace evenkeel {
 
+/// Of its messages, which take the host's memory also between cards; no message of the pipelines has it.
+inline constexpr int kStateTag = 17;
+
 /// Whole tensors between rank 0 and the slices that the ranks hold, under any plan. The ranks need no common disk for it: rank 0 alone
 /// reads and writes checkpoints.
 class StateExchange {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ class Transfer {
   [[nodiscard]] virtual Result<void> wait() = 0;
 };
 
+/// What messages of one kind take from one rank to another: they arrive in the order in which they were sent.
+struct Line {
+  int from = 0, to = 0, tag = 0;
+  auto operator<=>(const Line&) const = default;
+};
+
 /// What the training needs of the network. Ranks are those of the whole job. Tensors are contiguous; both ends know shape and
 /// type from the plan. After the first error nothing but ending the process is meaningful.
 /// A send may complete only once the peer has posted its receive: never wait for a send before posting one's own receives.
@@ -34,7 +41,13 @@ class Comm {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int worldSize() const = 0;
 
-  /// Messages of one pair, direction and tag arrive in order. The transfer keeps the tensor alive.
+  /// Connects the lines of this rank that tensors of the model will take, before the first of them. Both ends of a line name it. Every
+  /// rank opens its own in their order, so that no two wait for each other.
+  [[nodiscard]] virtual Result<void> open(std::vector<Line> lines) {
+    (void)lines;  // most networks connect whoever comes
+    return {};
+  }
+  /// Messages of one line arrive in order. The transfer keeps the tensor alive.
   [[nodiscard]] virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int peer, int tag) = 0;
   [[nodiscard]] virtual std::unique_ptr<Transfer> receive(const at::Tensor& tensor, int peer, int tag) = 0;
 

@@ -48,6 +48,12 @@ class Ring {
 
 }  // namespace
 
+std::vector<Line> ringLines(const std::vector<int>& ranks, int rank) {
+  const std::size_t size = ranks.size(), place = static_cast<std::size_t>(std::ranges::find(ranks, rank) - ranks.begin());
+  assert(place < size && size > 1);
+  return {{rank, ranks[(place + 1) % size], kRingTag}, {ranks[(place + size - 1) % size], rank, kRingTag}};
+}
+
 FlatRange partOf(std::int64_t elements, std::size_t part, std::size_t parts) {
   assert(part < parts);
   const auto count = static_cast<std::int64_t>(parts), index = static_cast<std::int64_t>(part);

@@ -21,6 +21,9 @@ struct FlatRange {
 // What c10d's Gloo lacks, as rings over transfers. `flat` is contiguous with one dimension and as long on all of the sorted
 // `ranks`; the part of a rank is that of its place among them. All of them call it, sets in the same order.
 
+/// The two lines of a rank that they take.
+[[nodiscard]] std::vector<Line> ringLines(const std::vector<int>& ranks, int rank);
+
 /// In place: afterwards the rank's own part holds the sum over the ranks, in an order that does not depend on timing; the other
 /// parts hold nothing of use. Each rank sends (n - 1) / n of the bytes.
 [[nodiscard]] Result<void> reduceScatterSum(Comm& comm, const at::Tensor& flat, const std::vector<int>& ranks);

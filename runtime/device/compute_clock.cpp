@@ -22,13 +22,19 @@ Seconds threadCpuTime() { return timeOf(CLOCK_THREAD_CPUTIME_ID); }
 
 Seconds processCpuTime() { return timeOf(CLOCK_PROCESS_CPUTIME_ID); }
 
-ComputeClock::ComputeClock(double speed) : speed_(speed) { assert(speed > 0); }
+ComputeClock::ComputeClock(double speed, std::function<void()> synchronize) : speed_(speed), synchronize_(std::move(synchronize)) {
+  assert(speed > 0);
+}
+
+/// Where a device computes, its backward runs in a thread of LibTorch's.
+Seconds ComputeClock::cpuTime() const { return synchronize_ ? processCpuTime() : threadCpuTime(); }
 
 void ComputeClock::run(const std::function<void()>& work) {
   const auto start = SteadyClock::now();
-  const Seconds cpuStart = threadCpuTime();
+  const Seconds cpuStart = cpuTime();
   work();
-  const Seconds used = threadCpuTime() - cpuStart;
+  if (synchronize_) synchronize_();
+  const Seconds used = cpuTime() - cpuStart;
   cpu_ += used;
   if (speed_ < 1.0) {
     const Seconds due = used / speed_;

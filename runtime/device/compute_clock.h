@@ -24,7 +24,8 @@ using SteadyClock = std::chrono::steady_clock;
 /// a slow device slower still. Speed >= 1: as fast as it goes.
 class ComputeClock {
  public:
-  explicit ComputeClock(double speed);
+  /// `synchronize`: waits for a device that computes behind our back. Its time is the wall's, its CPU time that of the whole process.
+  explicit ComputeClock(double speed, std::function<void()> synchronize = {});
 
   /// Runs `work`, sleeps what is due, adds the wall time of both to total().
   void run(const std::function<void()>& work);
@@ -36,7 +37,10 @@ class ComputeClock {
   [[nodiscard]] Seconds takeCpu();
 
  private:
+  [[nodiscard]] Seconds cpuTime() const;
+
   double speed_;
+  std::function<void()> synchronize_;
   Seconds total_, cpu_;
 };
 

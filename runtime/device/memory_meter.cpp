@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <torch/version.h>
 
 namespace evenkeel {
 namespace {
@@ -13,7 +14,12 @@ std::atomic<std::int64_t> held = 0, peak = 0;  // transfers may free tensors in 
 
 class MeteredAllocator final : public c10::Allocator {
  public:
+#if TORCH_VERSION_MAJOR >= 2
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+  c10::DataPtr allocate(std::size_t bytes) override {
+#else
   c10::DataPtr allocate(std::size_t bytes) const override {
+#endif
     c10::DataPtr data = c10::GetDefaultCPUAllocator()->allocate(bytes);
     if (data.get() == nullptr) return data;
     const std::int64_t now = held += static_cast<std::int64_t>(::malloc_usable_size(data.get()));

@@ -8,7 +8,6 @@
 
 #include "core/base/sha256.h"
 #include "core/base/words.h"
-#include "core/plan/features.h"
 
 namespace evenkeel {
 namespace {
@@ -39,10 +38,10 @@ Result<void> checkRehearsal(const Plan& plan, const std::string& source) {
   return invalidInput(source, "is to be rehearsed, but its plan predicts no times", "evaluate the plan first");
 }
 
-Result<void> checkPlan(const Plan& plan, bool isRehearsal, const std::string& source) {
+Result<void> checkPlan(const Plan& plan, bool isRehearsal, const std::string& source, const RuntimeFeatures& runtime) {
   if (auto valid = refuse(source, shapeViolations(plan)); !valid) return valid;
   if (isRehearsal) return checkRehearsal(plan, source);
-  if (auto launchable = refuse(source, notLaunchable(plan, ownRuntime())); !launchable) return launchable;
+  if (auto launchable = refuse(source, notLaunchable(plan, runtime)); !launchable) return launchable;
   return refuse(source, unsupportedVariants(plan.model));
 }
 
@@ -65,7 +64,7 @@ Result<std::string> addressOf(const Variables& variables, const std::string& nam
 
 }  // namespace
 
-Result<Job> parseJob(const Json& json, const std::string& source) {
+Result<Job> parseJob(const Json& json, const std::string& source, const RuntimeFeatures& runtime) {
   JsonContext context{source, {}};
   JsonReader reader(json, context);
   Job job;
@@ -91,15 +90,15 @@ Result<Job> parseJob(const Json& json, const std::string& source) {
   auto plan = parsePlan(reader.raw("plan"), source + " /plan");
   if (!plan) return plan.error();
   job.plan = *std::move(plan);
-  if (auto checked = checkPlan(job.plan, job.run.rehearsal.has_value(), source); !checked) return checked.error();
+  if (auto checked = checkPlan(job.plan, job.run.rehearsal.has_value(), source, runtime); !checked) return checked.error();
   job.planSha256 = sha256(toJson(job.plan).dump(-1, ' ', false, Json::error_handler_t::replace));
   return job;
 }
 
-Result<Job> loadJob(const std::filesystem::path& file) {
+Result<Job> loadJob(const std::filesystem::path& file, const RuntimeFeatures& runtime) {
   auto json = readJsonFile(file);
   if (!json) return json.error();
-  auto job = parseJob(*json, file.string());
+  auto job = parseJob(*json, file.string(), runtime);
   if (job) job->folder = file.parent_path();
   return job;
 }

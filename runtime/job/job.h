@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/token_files.h"
+#include "core/plan/features.h"
 #include "core/plan/plan.h"
 #include "core/plan/run.h"
 
@@ -30,9 +31,9 @@ struct Job {
 
 inline constexpr std::string_view kJobFormat = "evenkeel.job/1";
 
-[[nodiscard]] Result<Job> parseJob(const Json& json, const std::string& source);
-/// Also refuses plans of invalid shape and plans that this runtime cannot execute, naming the first reason and their number.
-[[nodiscard]] Result<Job> loadJob(const std::filesystem::path& file);
+[[nodiscard]] Result<Job> parseJob(const Json& json, const std::string& source, const RuntimeFeatures& runtime = ownRuntime());
+/// Also refuses plans of invalid shape and plans that `runtime` cannot execute, naming the first reason and their number.
+[[nodiscard]] Result<Job> loadJob(const std::filesystem::path& file, const RuntimeFeatures& runtime = ownRuntime());
 
 /// Who this process is among the ranks of the job, from the environment.
 struct RankEnvironment {

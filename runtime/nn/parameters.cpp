@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/base/random.h"
+#include "runtime/optim/adamw_tensors.h"
 
 namespace evenkeel {
 namespace {
@@ -51,14 +52,14 @@ at::ScalarType scalarTypeOf(Precision precision) {
   return at::kFloat;
 }
 
-Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision)
-    : Parameters(map, rank, shard, seed, precision, Ownership{.updated = {{0, std::numeric_limits<std::int64_t>::max()}}, .sharedUnits = {}}) {
+Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision, const ComputeDevice& device)
+    : Parameters(map, rank, shard, seed, precision, Ownership{.updated = {{0, std::numeric_limits<std::int64_t>::max()}}, .sharedUnits = {}}, device) {
   for (Part& part : parts_) part.counts = slices_[part.slice].isFirstHolder;
 }
 
 Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision,
-                       const Ownership& ownership)
-    : isFirstShard_(shard == 0) {
+                       const Ownership& ownership, const ComputeDevice& device)
+    : isFirstShard_(shard == 0), place_(device.place), isHost_(device.isHost) {
   std::int64_t total = 0;
   std::map<std::size_t, std::vector<std::size_t>> slicesOf;  // by tensor
   for (const auto& [index, offset] : heldBlocks(map, rank)) {
@@ -84,20 +85,20 @@ Parameters::Parameters(const BlockMap& map, int rank, int shard, std::uint64_t s
       moments += last - first;
     }
   }
-  values_ = at::zeros({total}, scalarTypeOf(precision));
+  values_ = zeros(total, scalarTypeOf(precision));
   layOutGradients(ownership);
-  for (at::Tensor* buffer : {&firstMoments_, &secondMoments_}) *buffer = at::zeros({moments}, at::kFloat);
-  if (precision == Precision::Fp32) {
+  for (at::Tensor* buffer : {&firstMoments_, &secondMoments_}) *buffer = zeros(moments);
+  if (precision == Precision::Fp32 && isHost_) {
     for (const TensorSlice& slice : slices_) initialise(map.tensors[slice.tensor], slice.range, seed, part(values_, slice));
   } else {
-    masters_ = at::empty({moments}, at::kFloat);
+    if (precision != Precision::Fp32) masters_ = zeros(moments);
     auto own = parts_.begin();
     for (std::size_t s = 0; s < slices_.size(); ++s) {
       const TensorSlice& slice = slices_[s];
       const at::Tensor initial = at::empty({slice.elements}, at::kFloat);
       initialise(map.tensors[slice.tensor], slice.range, seed, part(initial, 0, slice.elements));
       values_.narrow(0, slice.offset, slice.elements).copy_(initial);
-      for (; own != parts_.end() && own->slice == s; ++own)
+      for (; masters_.defined() && own != parts_.end() && own->slice == s; ++own)
         masters_.narrow(0, own->momentOffset, own->elements).copy_(initial.narrow(0, own->offset - slice.offset, own->elements));
     }
   }
@@ -140,7 +141,7 @@ void Parameters::layOutGradients(const Ownership& ownership) {
     }
     bucket = std::max(bucket, next);
   }
-  if (bucket > 0) bucket_ = at::zeros({bucket}, at::kFloat);
+  if (bucket > 0) bucket_ = zeros(bucket);
 
   std::int64_t own = 0;
   for (std::size_t s = 0; s < slices_.size(); ++s) {
@@ -157,7 +158,11 @@ void Parameters::layOutGradients(const Ownership& ownership) {
       part.gradientOffset = whole + part.offset - slices_[part.slice].offset;
     }
   }
-  gradients_ = at::zeros({own}, at::kFloat);
+  gradients_ = zeros(own);
+}
+
+at::Tensor Parameters::zeros(std::int64_t elements, at::ScalarType type) const {
+  return at::zeros({elements}, at::TensorOptions(type).device(place_));
 }
 
 at::Tensor Parameters::gradients(FlatRange range) const {
@@ -197,7 +202,7 @@ Parameters::Weight Parameters::makeWeight(const TensorSpec& tensor, std::vector<
   Weight weight;
   if (!areNeighbours) weight.ownValues = at::empty({elements}, values_.options());
   if (!areNeighbours && !isShared) {
-    weight.ownGradients = at::zeros({elements}, at::kFloat);
+    weight.ownGradients = zeros(elements);
     std::int64_t next = 0;
     for (const std::size_t s : slices) {
       ownGradients_[s] = weight.ownGradients.narrow(0, next, slices_[s].elements);
@@ -239,14 +244,14 @@ void Parameters::collectGradients(FlatRange range) {
   for (std::size_t s = 0; s < slices_.size(); ++s) {
     const TensorSlice& slice = slices_[s];
     if (slice.offset < range.first || slice.offset >= range.last || gradientOffsets_[s] == kShared) continue;
-    const std::span<float> gradient = part(gradients_, gradientOffsets_[s], slice.elements);
-    if (!isFirstShard_ && !slice.isSplit) std::ranges::fill(gradient, 0.0F);
-    else if (ownGradients_[s].defined()) std::ranges::copy(part(ownGradients_[s], 0, slice.elements), gradient.begin());
+    const at::Tensor gradient = gradients_.narrow(0, gradientOffsets_[s], slice.elements);
+    if (!isFirstShard_ && !slice.isSplit) gradient.zero_();
+    else if (ownGradients_[s].defined()) gradient.copy_(ownGradients_[s]);
   }
 }
 
 void Parameters::finishUpdate() {
-  std::ranges::fill(part(gradients_, 0, gradients_.numel()), 0.0F);
+  gradients_.zero_();
   for (const auto& [name, weight] : weights_) {
     if (!weight.ownValues.defined()) continue;
     std::int64_t next = 0;
@@ -254,11 +259,18 @@ void Parameters::finishUpdate() {
       weight.ownValues.narrow(0, next, slices_[s].elements).copy_(values_.narrow(0, slices_[s].offset, slices_[s].elements));
       next += slices_[s].elements;
     }
-    if (weight.ownGradients.defined()) std::ranges::fill(part(weight.ownGradients, 0, weight.ownGradients.numel()), 0.0F);
+    if (weight.ownGradients.defined()) weight.ownGradients.zero_();
   }
 }
 
 double Parameters::sumOfOwnSquares() const {
+  if (!isHost_) {
+    const at::Tensor sum = zeros(1, at::kDouble);
+    for (const Part& own : parts_) {
+      if (own.counts) sum.add_(sumOfSquares(gradients_.narrow(0, own.gradientOffset, own.elements)));
+    }
+    return sum.item<double>();
+  }
   double sum = 0;
   for (const Part& own : parts_) {
     if (own.counts) sum += sumOfSquares(part(gradients_, own.gradientOffset, own.elements));
@@ -270,7 +282,16 @@ void Parameters::update(AdamWStep settings) {
   const double weightDecay = settings.weightDecay;
   for (const Part& own : parts_) {
     settings.weightDecay = slices_[own.slice].decays ? weightDecay : 0.0;
-    applyAdamW({.parameters =
+    if (!isHost_) {
+      applyAdamW(AdamWTensors{.parameters = masters_.defined() ? masters_.narrow(0, own.momentOffset, own.elements)
+                                                               : values_.narrow(0, own.offset, own.elements),
+                              .gradients = gradients_.narrow(0, own.gradientOffset, own.elements),
+                              .firstMoments = firstMoments_.narrow(0, own.momentOffset, own.elements),
+                              .secondMoments = secondMoments_.narrow(0, own.momentOffset, own.elements)},
+                 settings);
+      continue;
+    }
+    applyAdamW(AdamWState{.parameters =
                     masters_.defined() ? part(masters_, own.momentOffset, own.elements) : part(values_, own.offset, own.elements),
                 .gradients = part(gradients_, own.gradientOffset, own.elements),
                 .firstMoments = part(firstMoments_, own.momentOffset, own.elements),

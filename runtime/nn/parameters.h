@@ -11,6 +11,7 @@
 #include "core/plan/block_map.h"
 #include "runtime/checkpoint/model_state.h"
 #include "runtime/comm/ring.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/optim/adamw.h"
 
 namespace evenkeel {
@@ -60,9 +61,11 @@ class Parameters {
  public:
   /// Draws the initial values: element i of a tensor depends on (seed, the tensor's name, i) only, padded rows included. So every
   /// holder draws the same, under any plan. `shard` of a tp group is what the rank is.
-  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision = Precision::Fp32);
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision = Precision::Fp32,
+             const ComputeDevice& device = {});
   /// The same where this rank updates some ranges of the flat buffers only: it holds masters and moments for no others.
-  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision, const Ownership& ownership);
+  Parameters(const BlockMap& map, int rank, int shard, std::uint64_t seed, Precision precision, const Ownership& ownership,
+             const ComputeDevice& device = {});
 
   /// The shard of the weight of that name (core/model: tensorsOf), output features first; undefined if the model has none of it,
   /// for example no biases.
@@ -129,7 +132,10 @@ class Parameters {
   static constexpr std::int64_t kShared = -1;
   void layOutGradients(const Ownership& ownership);
   Weight makeWeight(const TensorSpec& tensor, std::vector<std::size_t> slices);
+  [[nodiscard]] at::Tensor zeros(std::int64_t elements, at::ScalarType type = at::kFloat) const;
   bool isFirstShard_;
+  at::Device place_;
+  bool isHost_;
   std::vector<TensorSlice> slices_;
   std::vector<std::int64_t> gradientOffsets_;  // by slice: in gradients_, or kShared
   std::vector<std::int64_t> bucketOffsets_;    // by slice: in bucket_, of those that are shared

@@ -93,7 +93,8 @@ std::bitset<kOpCount> recomputedOps(const Stage& stage, int unit) {
 std::vector<OpStep> stepsOfUnit(const Model& model, int unit, const Parameters& parameters, const TensorParallel& group,
                                 const Dropout& dropout, Precision precision) {
   std::vector<OpStep> steps = opsOfUnit(model, unit, parameters, group, dropout);
-  return precision == Precision::Fp16 ? storedInHalf(std::move(steps)) : steps;
+  // A card computes in fp16 itself.
+  return precision == Precision::Fp16 && parameters.values().is_cpu() ? storedInHalf(std::move(steps)) : steps;
 }
 
 StageModel::StageModel(const Model& model, const Stage& stage, const Parameters& parameters, const TensorParallel& group,

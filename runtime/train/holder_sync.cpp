@@ -40,11 +40,11 @@ std::vector<int> connectedWith(const BlockMap& map, int rank) {
 
 }  // namespace
 
-HolderSync::HolderSync(const BlockMap& map, const Plan& plan, Comm& comm)
+HolderSync::HolderSync(const BlockMap& map, const Plan& plan, Comm& comm, at::Device place)
     : comm_(comm), zeroStage_(plan.training.zeroStage), sharedUnitOf_(map.tensors.size(), -1) {
   for (const HeldBlock& held : heldBlocks(map, comm.rank())) elements_ += map.blocks[held.block].elements;
   if (zeroStage_ >= 2) findShared(map, plan);
-  if (plan.training.gradientSync == GradientSync::Device) groupByDevices(map);
+  if (plan.training.gradientSync == GradientSync::Device) groupByDevices(map, place);
   else groupByHolders(map, plan.training.gradientSync == GradientSync::Tensor);
   countCost(plan.training.precision);
 }
@@ -86,7 +86,7 @@ void HolderSync::groupByHolders(const BlockMap& map, bool eachBlock) {
   }
 }
 
-void HolderSync::groupByDevices(const BlockMap& map) {
+void HolderSync::groupByDevices(const BlockMap& map, at::Device place) {
   assert(!isSharded());
   const std::vector<int> ranks = connectedWith(map, comm_.rank());
   if (ranks.size() == 1) return;
@@ -100,7 +100,7 @@ void HolderSync::groupByDevices(const BlockMap& map) {
     }
     total += block.elements;
   }
-  padded_ = at::zeros({total}, at::kFloat);
+  padded_ = at::zeros({total}, at::TensorOptions(at::kFloat).device(place));
   groups_.push_back({ranks, {0, total}});
 }
 
@@ -112,6 +112,15 @@ void HolderSync::countCost(Precision precision) {
     cost_.bytes += bytesSent(group.range.size(), group.ranks.size(), isSharded() ? bytesOf(precision) : kElementBytes);
   }
   if (padded_.defined()) cost_.held = padded_.numel() * kElementBytes;
+}
+
+std::vector<Line> HolderSync::lines() const {
+  std::vector<Line> lines;
+  if (!isSharded()) return lines;
+  for (const Group& group : groups_) {
+    for (const Line& line : ringLines(group.ranks, comm_.rank())) lines.push_back(line);
+  }
+  return lines;
 }
 
 Result<void> HolderSync::connect() {

@@ -29,8 +29,10 @@ struct SyncCost {
 class HolderSync {
  public:
   /// Device-wise without ZeRO only. `comm` outlives this.
-  HolderSync(const BlockMap& map, const Plan& plan, Comm& comm);
+  HolderSync(const BlockMap& map, const Plan& plan, Comm& comm, at::Device place = at::kCPU);
 
+  /// What its rings take.
+  [[nodiscard]] std::vector<Line> lines() const;
   /// Connects the sets of ranks; all ranks call it.
   [[nodiscard]] Result<void> connect();
 
@@ -71,7 +73,7 @@ class HolderSync {
   };
   void findShared(const BlockMap& map, const Plan& plan);
   void groupByHolders(const BlockMap& map, bool eachBlock);
-  void groupByDevices(const BlockMap& map);
+  void groupByDevices(const BlockMap& map, at::Device place);
   void countCost(Precision precision);
   [[nodiscard]] FlatRange ownPart(const Group& group) const;
 

@@ -6,6 +6,7 @@
 
 #include <cassert>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace evenkeel {
@@ -17,7 +18,7 @@ constexpr int kActivationTag = 1, kGradientTag = 2;
 }  // namespace
 
 PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const TokenSamples& samples, Comm& comm,
-                               ComputeClock& clock, StepTrace& trace)
+                               ComputeClock& clock, StepTrace& trace, at::Device computes)
     : plan_(plan),
       place_(place),
       model_(model),
@@ -25,6 +26,7 @@ PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageMod
       comm_(comm),
       clock_(clock),
       trace_(trace),
+      computes_(computes),
       microBatches_(static_cast<int>(pipeline().microBatchCount())),
       schedule_(oneForwardOneBackward({.stage = static_cast<int>(place_.stage),
                                        .stages = static_cast<int>(pipeline().stages.size()),
@@ -37,6 +39,30 @@ PipelineRunner::PipelineRunner(const Plan& plan, RankPlace place, const StageMod
 StageSide PipelineRunner::sideOf(std::size_t stage) const {
   const Stage& side = pipeline().stages[stage];
   return {.stage = side, .ranks = ranksOf(plan_, side), .microBatch = pipeline().microBatch};
+}
+
+std::vector<Line> PipelineRunner::lines() const {
+  std::vector<Line> lines;
+  const int self = comm_.rank();
+  std::set<int> sizes;
+  for (int m = 0; m < microBatches_; ++m) sizes.insert(pipeline().samplesOf(m));
+  const auto to = [&](const std::vector<Portion>& portions, int tag) {
+    for (const Portion& portion : portions) lines.push_back({self, portion.peer, tag});
+  };
+  const auto from = [&](const std::vector<Portion>& portions, int tag) {
+    for (const Portion& portion : portions) lines.push_back({portion.peer, self, tag});
+  };
+  for (const int samples : sizes) {
+    if (previous_) {
+      from(portionsToReceive(*previous_, own_, samples, place_.replica, place_.shard), kActivationTag);
+      to(portionsToSend(own_, *previous_, samples, place_.replica, place_.shard), kGradientTag);
+    }
+    if (next_) {
+      to(portionsToSend(own_, *next_, samples, place_.replica, place_.shard), kActivationTag);
+      from(portionsToReceive(*next_, own_, samples, place_.replica, place_.shard), kGradientTag);
+    }
+  }
+  return lines;
 }
 
 Result<PipelineRunner::Outcome> PipelineRunner::run(std::int64_t step, double lossScale, BackwardObserver& observer) {
@@ -176,7 +202,7 @@ Result<void> PipelineRunner::backward(int microBatch) {
     const InFlight own = std::move(known.mapped());
     if (isLast()) {
       const auto tokens = static_cast<double>(plan_.training.globalBatch) * static_cast<double>(plan_.training.sequenceLength);
-      own.output.backward(at::full({}, lossScale_ / tokens, at::kDouble));
+      own.output.backward(at::full({}, lossScale_ / tokens, own.output.options().requires_grad(false)));
     } else {
       own.output.backward(std::exchange(gradient_, {}));
     }
@@ -197,6 +223,8 @@ Result<PipelineRunner::Windows> PipelineRunner::readWindows(const TokenSamples& 
     input = std::copy(tokens.begin(), tokens.end() - 1, input);
     target = std::copy(tokens.begin() + 1, tokens.end(), target);
   }
+  if (isFirst()) windows.inputs_BS = windows.inputs_BS.to(computes_);
+  if (isLast()) windows.targets_BS = windows.targets_BS.to(computes_);
   return windows;
 }
 
@@ -204,7 +232,7 @@ void PipelineRunner::postReceive(std::optional<Exchange>& slot, int microBatch, 
   slot.emplace();
   slot->microBatch = microBatch;
   slot->tensor_BSH = at::empty({samplesOf(microBatch).count, plan_.training.sequenceLength, plan_.model.hidden},
-                               scalarTypeOf(plan_.training.precision));
+                               at::TensorOptions(scalarTypeOf(plan_.training.precision)).device(computes_));
   for (const Portion& portion : portionsToReceive(from, own_, pipeline().samplesOf(microBatch), place_.replica, place_.shard)) {
     slot->transfers.push_back(comm_.receive(slot->tensor_BSH.narrow(0, portion.first, portion.count), portion.peer, tag));
     slot->peer = slot->transfers.size() == 1 ? portion.peer : -1;

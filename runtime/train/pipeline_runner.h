@@ -38,7 +38,10 @@ class PipelineRunner {
  public:
   /// Everything that is passed by reference outlives this.
   PipelineRunner(const Plan& plan, RankPlace place, const StageModel& model, const TokenSamples& samples, Comm& comm,
-                 ComputeClock& clock, StepTrace& trace);
+                 ComputeClock& clock, StepTrace& trace, at::Device computes = at::kCPU);
+
+  /// What activations and gradients of this rank take.
+  [[nodiscard]] std::vector<Line> lines() const;
 
   struct Outcome {
     double lossSum = 0;  // of this replica's tokens, told by its first shard; 0 where the stage has no head
@@ -96,6 +99,7 @@ class PipelineRunner {
   Comm& comm_;
   ComputeClock& clock_;
   StepTrace& trace_;
+  at::Device computes_;  // where its tensors are
   int microBatches_;
   std::vector<Instruction> schedule_;
   StageSide own_;

@@ -12,8 +12,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "runtime/device/memory_meter.h"
-#include "runtime/job/process.h"
 #include "runtime/train/checkpointing.h"
 #include "runtime/train/holder_sync.h"
 #include "runtime/train/pipeline_runner.h"
@@ -48,21 +46,22 @@ struct StepTimes {
 
 class Trainer final : BackwardObserver {
  public:
-  Trainer(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events)
+  Trainer(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events, const ComputeDevice& device)
       : job_(job),
+        device_(device),
         comm_(comm),
         events_(events),
         place_(rankPlaces(job.plan)[static_cast<std::size_t>(comm.rank())]),
         map_(blockMap(job.plan)),
-        sync_(map_, job.plan, comm),
+        sync_(map_, job.plan, comm, device.place),
         group_(groupOf(job.plan, place_, comm)),
         parameters_(parametersOf()),
         overlapped_(overlappedRegions()),
         alone_(rangesBetween()),
-        clock_(deviceType().speed),
+        clock_(deviceType().speed, device.synchronize),
         trace_(job.run.traceSteps),
-        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed}, precision()),
-        runner_(job.plan, place_, model_, samples, comm, clock_, trace_),
+        model_(job.plan.model, stage(), parameters_, group_, {.probability = job.run.dropout, .seed = job.run.seed, .byTensors = !device.isHost}, precision()),
+        runner_(job.plan, place_, model_, samples, comm, clock_, trace_, device.place),
         checkpointing_(job, map_, parameters_, comm, events),
         everyone_(static_cast<std::size_t>(comm.worldSize())) {
     std::iota(everyone_.begin(), everyone_.end(), 0);
@@ -70,8 +69,15 @@ class Trainer final : BackwardObserver {
     if (precision() == Precision::Fp16) lossScale_.value = LossScale::kFirst;
   }
 
-  /// Connects the holder sets of this rank's blocks, all ranks in the same order, then its tp group.
+  /// Opens the lines that tensors will take, connects the holder sets of this rank's blocks, all ranks in the same order, then its tp
+  /// group.
   Result<void> connect() {
+    std::vector<Line> lines = runner_.lines();
+    for (const Line& line : sync_.lines()) lines.push_back(line);
+    if (exchange_) {
+      for (const Line& line : exchange_->lines()) lines.push_back(line);
+    }
+    if (auto opened = comm_.open(std::move(lines)); !opened) return opened;
     if (auto joined = sync_.connect(); !joined) return joined;
     return group_.size() > 1 ? comm_.join(group_.sortedRanks()) : Result<void>();
   }
@@ -201,8 +207,8 @@ class Trainer final : BackwardObserver {
   const DeviceType& deviceType() const { return job_.plan.cluster.typeOf(stage().devices.front()); }
   Parameters parametersOf() const {
     const std::uint64_t seed = job_.run.seed;
-    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, precision(), sync_.ownership())
-                             : Parameters(map_, comm_.rank(), place_.shard, seed, precision());
+    return sync_.isSharded() ? Parameters(map_, comm_.rank(), place_.shard, seed, precision(), sync_.ownership(), device_)
+                             : Parameters(map_, comm_.rank(), place_.shard, seed, precision(), device_);
   }
   std::int64_t tokens() const { return job_.plan.training.globalBatch * job_.plan.training.sequenceLength; }
 
@@ -314,8 +320,8 @@ class Trainer final : BackwardObserver {
                    {"optimizer_ms", milliseconds(times.optimizer)},
                    {"cpu_ms", milliseconds(times.cpu)},
                    {"compute_cpu_ms", milliseconds(times.computeCpu)},
-                   {"peak_bytes", peakResident().value},
-                   {"tensor_bytes", peakTensorBytes().value},
+                   {"peak_bytes", device_.peakOfAll().value},
+                   {"tensor_bytes", device_.peakOfTensors().value},
                    {"state_bytes", stateBytes()},
                    {"sync_calls", syncCost().calls},
                    {"sync_bytes", syncCost().bytes},
@@ -330,6 +336,7 @@ class Trainer final : BackwardObserver {
   }
 
   const Job& job_;
+  const ComputeDevice& device_;
   Comm& comm_;
   EventWriter& events_;
   RankPlace place_;
@@ -352,8 +359,8 @@ class Trainer final : BackwardObserver {
 }  // namespace
 
 Result<void> train(const Job& job, Comm& comm, const TokenSamples& samples, EventWriter& events,
-                   std::atomic<std::int64_t>& lastStep, const TokenSamples* validation) {
-  Trainer trainer(job, comm, samples, events);
+                   std::atomic<std::int64_t>& lastStep, const TokenSamples* validation, const ComputeDevice& device) {
+  Trainer trainer(job, comm, samples, events, device);
   if (auto connected = trainer.connect(); !connected) return connected;
   const auto begun = trainer.begin();
   if (!begun) return begun.error();

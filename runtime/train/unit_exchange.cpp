@@ -97,6 +97,19 @@ UnitExchange::Unit UnitExchange::unitOf(const std::vector<std::size_t>& tensors,
 
 bool UnitExchange::computes(int rank, int round) const { return computes_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(round)]; }
 
+std::vector<Line> UnitExchange::lines() const {
+  std::vector<Line> lines;
+  const int self = comm_.rank();
+  for (const Unit& unit : units_) {
+    for (const Peer& peer : unit.peers) {
+      if (peer.rank == self) continue;
+      if (peer.elementsToIt > 0) lines.push_back({self, peer.rank, kExchangeTag});
+      if (peer.elementsFromIt > 0) lines.push_back({peer.rank, self, kExchangeTag});
+    }
+  }
+  return lines;
+}
+
 void UnitExchange::countCost() {
   std::int64_t staged = 0;
   for (const Unit& unit : units_) {
@@ -147,12 +160,12 @@ void UnitExchange::exchange(const Unit& unit, int round) {
     arrived.emplace_back();
     receives.emplace_back();
     if (peer.rank == self || peer.elementsFromIt == 0 || !computes(peer.rank, round)) continue;
-    arrived.back() = at::empty({peer.elementsFromIt}, at::kFloat);
+    arrived.back() = at::empty({peer.elementsFromIt}, parameters_.ownGradients().options());
     receives.back() = comm_.receive(arrived.back(), peer.rank, kExchangeTag);
   }
   for (const Peer& peer : unit.peers) {
     if (!hasOwn || peer.rank == self || peer.elementsToIt == 0) continue;
-    const at::Tensor message = at::empty({peer.elementsToIt}, at::kFloat);
+    const at::Tensor message = at::empty({peer.elementsToIt}, parameters_.ownGradients().options());
     std::int64_t next = 0;
     for (const std::size_t index : peer.toIt) {
       const at::Tensor& bucket = unit.pieces[index].bucket;

@@ -26,6 +26,9 @@ class UnitExchange {
   /// All must outlive it. `parameters` were made with sync.ownership().
   UnitExchange(const Plan& plan, const HolderSync& sync, const Parameters& parameters, Comm& comm);
 
+  /// What its messages take.
+  [[nodiscard]] std::vector<Line> lines() const;
+
   // Called in this order in every iteration; between two beginBackward() once unitDone() for each unit of the stage, last one first, if
   // this replica has samples of the micro-batch. They throw CommFailure.
   void beginStep() { nextRound_ = 0; }

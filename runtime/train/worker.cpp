@@ -7,15 +7,20 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "core/base/sha256.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/gloo_comm.h"
+#include "runtime/comm/routed_comm.h"
+#include "runtime/cuda/cuda.h"
+#include "runtime/device/card.h"
 #include "runtime/device/compute_clock.h"
 #include "runtime/device/memory_meter.h"
 #include "runtime/device/torch_setup.h"
 #include "runtime/job/process.h"
+#include "runtime/train/out_of_memory.h"
 #include "runtime/train/rehearsal.h"
 #include "runtime/train/trainer.h"
 
@@ -28,11 +33,13 @@ class Worker {
  public:
   Result<void> run(const std::filesystem::path& jobFile) {
     if (auto bound = endWithParent(); !bound) return bound;
-    auto job = loadJob(jobFile);
+    auto job = loadJob(jobFile, ownRuntime(isBuiltForCards()));
     if (!job) return job.error();
     const std::vector<DeviceId> devices = job->plan.usedDevices();
     const auto environment = readRankEnvironment(processVariable, static_cast<int>(devices.size()));
     if (!environment) return environment.error();
+    auto device = deviceOf(*job, devices[static_cast<std::size_t>(environment->rank)], environment->rank);
+    if (!device) return device.error();
     std::optional<TokenSamples> samples, validation;  // none in a rehearsal
     if (!job->run.rehearsal) {
       TokenSamples::Options options{.sequenceLength = job->plan.training.sequenceLength,
@@ -64,19 +71,23 @@ class Worker {
     auto forNotes =
         Rendezvous::connect({.address = environment->masterAddress, .port = environment->masterPort, .timeout = kNoteTimeout});
     if (!forNotes) return forNotes.error();
-    auto comm = connectGloo(*rendezvous, PeerNotes(*std::move(forNotes), environment->rank),
-                            {.rank = environment->rank,
-                             .worldSize = environment->worldSize,
-                             .bindAddress = environment->trainAddress,
-                             .peerTimeout = job->peerTimeout,
-                             .rankNames = namesOf(job->plan, devices),
-                             .onStuck = [this](const Error& error) { end(error); }});
+    PeerWatch watch(PeerNotes(*std::move(forNotes), environment->rank),
+                    {.rank = environment->rank,
+                     .peerTimeout = job->peerTimeout,
+                     .rankNames = namesOf(job->plan, devices),
+                     .onStuck = [this](const Error& error) { end(error); }});
+    auto comm = connect(*job, *environment, *device, *rendezvous, watch);
     if (!comm) return comm.error();
-    const std::string device = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
-    events_.write("ready", {{"device", device}, {"plan_sha256", job->planSha256}, {"cpu_ms", milliseconds(processCpuTime())}});
-    const auto trained = samples ? train(*job, **comm, *samples, events_, lastStep_, validation ? &*validation : nullptr)
-                                 : rehearse(*job, **comm, events_, lastStep_);
-    if (!trained) return trained;
+    const std::string name = job->plan.cluster.nameOf(devices[static_cast<std::size_t>(environment->rank)]);
+    events_.write("ready", {{"device", name}, {"plan_sha256", job->planSha256}, {"cpu_ms", milliseconds(processCpuTime())}});
+    try {
+      const auto trained = samples ? train(*job, **comm, *samples, events_, lastStep_, validation ? &*validation : nullptr, *device)
+                                   : rehearse(*job, **comm, events_, lastStep_);
+      if (!trained) end(trained.error());
+    } catch (const std::exception& failure) {
+      const auto error = outOfMemory(failure.what(), job->plan, environment->rank);
+      end(error ? *error : failed("worker", failure.what()));
+    }
     if (auto left = leaveTogether(*rendezvous, environment->rank, environment->worldSize); !left) return left;
     events_.write("finished", {{"steps", lastStep_.load()}});
     ::_exit(0);
@@ -95,6 +106,29 @@ class Worker {
   EventWriter events_{STDOUT_FILENO};
   std::atomic<std::int64_t> lastStep_ = 0;  // also read by the thread that ends a stuck process
   std::atomic<bool> hasEnded_ = false;
+
+  /// What the plan has this rank compute on. A rehearsal computes nothing.
+  static Result<ComputeDevice> deviceOf(const Job& job, DeviceId own, int rank) {
+    if (job.run.rehearsal || !isCard(job.plan.cluster.typeOf(own))) return ComputeDevice{};
+    const auto variables = cardVariables(job.plan, own, processVariable);
+    if (!variables) return variables.error();
+    ::setenv("CUDA_VISIBLE_DEVICES", variables->visible.c_str(), 1);
+    ::setenv("CUDA_DEVICE_ORDER", variables->order.c_str(), 1);
+    return openCard(fmt::format("rank {} on node {}", rank, job.plan.cluster.nodes[static_cast<std::size_t>(own.node)].name));
+  }
+
+  /// Gloo for all, and for what lies on cards NCCL beside it.
+  static Result<std::unique_ptr<Comm>> connect(const Job& job, const RankEnvironment& environment, const ComputeDevice& device,
+                                               Rendezvous& rendezvous, PeerWatch& watch) {
+    auto host = connectGloo(
+        rendezvous, watch,
+        {.rank = environment.rank, .worldSize = environment.worldSize, .bindAddress = environment.trainAddress});
+    if (!host || device.place.is_cpu()) return host;
+    auto cards = connectNccl(rendezvous, watch, environment.rank, environment.worldSize);
+    if (!cards) return cards;
+    return routed(*std::move(host), *std::move(cards),
+                  {.isCard = ranksOnCards(job.plan), .isOnCard = [](const at::Tensor& tensor) { return tensor.is_cuda(); }});
+  }
 
   void warnIfSlow() {
     const double gflops = measureGemmGflops();

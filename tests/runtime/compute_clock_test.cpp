@@ -31,5 +31,17 @@ TEST(ComputeClock, DoesNotCountWhatIsOutsideOfIt) {
   EXPECT_EQ(clock.total(), Seconds{});
 }
 
+TEST(ComputeClock, CountsUntilADeviceThatComputesBehindOurBackIsDone) {
+  bool isDone = false;
+  Seconds used;
+  ComputeClock clock(1.0, [&] {
+    EXPECT_TRUE(isDone) << "asked once everything was given to the device";
+    used = work();
+  });
+  clock.run([&] { isDone = true; });
+  EXPECT_GE(clock.takeTotal().value, used.value);
+  EXPECT_GE(clock.takeCpu().value, used.value);
+}
+
 }  // namespace
 }  // namespace evenkeel

@@ -63,6 +63,14 @@ TEST(Job, RefusesPlansThatLoseLayersOrSamples) {
   EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("trains 3 of 4 samples"));
 }
 
+TEST(Job, TakesPlansForCardsWhereTheWorkerWasBuiltForThem) {
+  Json json = example();
+  json["plan"] = toJson(planOf(*parseClusterShorthand("1x1:A100-80-SXM"), *modelFromArgument("tiny-gpt"), {{4, 2, {"a100-80-sxm-0/0"}, {0, 18}}}));
+  EXPECT_THAT(parseJob(json, "job.json").error().text(), HasSubstr("this worker was built without CUDA"));
+  const auto job = parseJob(json, "job.json", ownRuntime(true));
+  EXPECT_TRUE(job) << job.error().text();
+}
+
 TEST(Job, RefusesWhatThisRuntimeCannotExecute) {
   Json json = example();
   json["plan"]["training"]["attention"] = "fused";

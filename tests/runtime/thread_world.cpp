@@ -10,9 +10,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <tuple>
 
+#include "runtime/checkpoint/state_exchange.h"
 #include "runtime/train/trainer.h"
 #include "tests/support/temporary_directory.h"
 
@@ -43,6 +45,13 @@ struct ThreadWorld::Shared {
   using Line = std::tuple<int, int, int>;  // from, to, tag
   std::map<Line, std::deque<std::shared_ptr<Message>>> sends, receives;
   std::map<std::vector<int>, std::deque<std::shared_ptr<Meeting>>> meetings;  // those that somebody has not come to
+  std::map<int, std::set<evenkeel::Line>> opened;  // by rank; none: it does not say
+
+  void checkOpened(int rank, const Line& line) {
+    const auto [from, to, tag] = line;
+    if (!opened.contains(rank) || tag == kStateTag) return;
+    EXPECT_TRUE(opened[rank].contains({from, to, tag})) << "rank " << rank << " uses " << from << " -> " << to << ", tag " << tag;
+  }
 
   void match(const Line& line) {
     auto& from = sends[line];
@@ -75,6 +84,10 @@ class ThreadComm final : public Comm {
     return post(shared_.receives, {peer, rank_, tag}, tensor);
   }
 
+  Result<void> open(std::vector<Line> lines) override {
+    shared_.opened[rank_].insert(lines.begin(), lines.end());
+    return {};
+  }
   Result<void> join(const std::vector<int>& ranks) override {
     return meet(at::empty({0}), ranks, [](const at::Tensor&, const at::Tensor&) {})->wait();
   }
@@ -104,6 +117,7 @@ class ThreadComm final : public Comm {
   template <class Queues>
   std::unique_ptr<Transfer> post(Queues& queues, const typename Shared::Line& line, const at::Tensor& tensor) {
     EXPECT_TRUE(tensor.is_contiguous());
+    shared_.checkOpened(rank_, line);
     auto message = std::make_shared<Message>(Message{tensor});
     queues[line].push_back(message);
     shared_.match(line);
@@ -142,7 +156,17 @@ class ThreadComm final : public Comm {
 }  // namespace
 
 ThreadWorld::ThreadWorld(int ranks) : shared_(std::make_unique<Shared>(ranks)) {}
-ThreadWorld::~ThreadWorld() = default;
+ThreadWorld::~ThreadWorld() {
+  if (shared_->opened.size() < static_cast<std::size_t>(shared_->ranks)) return;  // somebody ended before
+  std::map<Line, int> ends;
+  for (const auto& [rank, lines] : shared_->opened) {
+    for (const Line& line : lines) {
+      EXPECT_TRUE(line.from == rank || line.to == rank);
+      ++ends[line];
+    }
+  }
+  for (const auto& [line, count] : ends) EXPECT_EQ(count, 2) << "one end waits for " << line.from << " -> " << line.to << ", tag " << line.tag;
+}
 std::unique_ptr<Comm> ThreadWorld::comm(int rank) { return std::make_unique<ThreadComm<Shared>>(*shared_, rank); }
 
 std::vector<double> WorldOutcome::ofSteps(int rank, const std::string& field) const {
@@ -152,7 +176,7 @@ std::vector<double> WorldOutcome::ofSteps(int rank, const std::string& field) co
 }
 
 WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string& text, const std::string& resume,
-                            const std::string& validation) {
+                            const std::string& validation, const RankKinds& kinds) {
   const TemporaryDirectory folder;
   Job job;
   job.plan = plan;
@@ -184,9 +208,10 @@ WorldOutcome trainInThreads(const Plan& plan, const Run& run, const std::string&
     threads.emplace_back([&, r] {
       const std::unique_ptr<FILE, int (*)(FILE*)> file(std::tmpfile(), &std::fclose);
       EventWriter events(::fileno(file.get()));
-      const std::unique_ptr<Comm> comm = world.comm(static_cast<int>(r));
+      const std::unique_ptr<Comm> comm = kinds.wrap(static_cast<int>(r), world.comm(static_cast<int>(r)));
+      const ComputeDevice device = kinds.device(static_cast<int>(r));
       std::atomic<std::int64_t> lastStep = 0;
-      if (const auto trained = train(job, *comm, *samples, events, lastStep, evaluated ? &*evaluated : nullptr); !trained)
+      if (const auto trained = train(job, *comm, *samples, events, lastStep, evaluated ? &*evaluated : nullptr, device); !trained)
         outcome.errors[r] = trained.error().text();
       std::rewind(file.get());
       std::string lines;

@@ -305,8 +305,8 @@ void LaunchForm::judge() {
   const Plan* chosen = plan();
   if (chosen != nullptr && isVisible()) {
     background_.run(
-        [project = workspace_.document.snapshot(), chosen, name = planName(), folder = planFolder()] {
-          return Verdict{launchObjections(*chosen), isStale(*chosen, *project), writePlan(*chosen, name, folder)};
+        [project = workspace_.document.snapshot(), chosen, name = planName(), folder = planFolder(), programs = programs_] {
+          return Verdict{launchObjections(*chosen, programs), isStale(*chosen, *project), writePlan(*chosen, name, folder)};
         },
         [this](Verdict verdict) {
           if (!verdict.file) workspace_.messages.showError(verdict.file.error());

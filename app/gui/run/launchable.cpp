@@ -8,14 +8,15 @@
 #include "core/base/sha256.h"
 #include "core/cost/evaluate.h"
 #include "core/profile/analytic_profile.h"
+#include "launcher/job/features_of.h"
 #include "launcher/ssh/quoting.h"
 
 namespace evenkeel::gui {
 
-std::vector<Violation> launchObjections(const Plan& plan) {
+std::vector<Violation> launchObjections(const Plan& plan, const std::filesystem::path& programs) {
   const AnalyticProfile profile(plan.model, plan.training);
   auto violations = evaluate(plan, profile, false).violations;
-  return violations.empty() ? notLaunchable(plan, ownRuntime()) : violations;
+  return violations.empty() ? notLaunchable(plan, featuresOf(programs)) : violations;
 }
 
 QString launchCommand(const std::filesystem::path& planFile, const Run& run, const QString& resume, bool isLocal) {

@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/plan/features.h"
+#include "core/plan/violations.h"
 #include "core/plan/run.h"
 
 namespace evenkeel::gui {
 
 /// Every reason why the runtime cannot execute a plan: broken invariants and too little memory, else what it does not have yet.
-/// Empty: it can be launched. The same that `evenkeel-cli launch` says.
-[[nodiscard]] std::vector<Violation> launchObjections(const Plan& plan);
+/// `programs`: the folder of the workers. Empty: it can be launched. The same that `evenkeel-cli launch` says.
+[[nodiscard]] std::vector<Violation> launchObjections(const Plan& plan, const std::filesystem::path& programs);
 
 /// The command that does what the Launch button does, as a POSIX shell reads it.
 [[nodiscard]] QString launchCommand(const std::filesystem::path& planFile, const Run& run, const QString& resume, bool isLocal);

@@ -108,10 +108,22 @@ TEST(NotLaunchable, NamesEveryFeatureThatTheRuntimeLacks) {
                           says("training", "ZeRO-1"), says("training", "block-wise"), says("training", "unfused")));
 }
 
+TEST(NotLaunchable, CardsOfNvidiaNeedAWorkerWithCudaAndOthersAreForPlanningOnly) {
+  const Plan cards = planOf(*parseClusterShorthand("1x1:A100-80-SXM"), *modelFromArgument("tiny-gpt"), {{8, 2, {"a100-80-sxm-0/0"}, {0, 18}}});
+  EXPECT_THAT(notLaunchable(cards, ownRuntime(false)), ElementsAre(says("cluster", "A100-80-SXM is plan only: this worker was built without CUDA")));
+  EXPECT_THAT(notLaunchable(cards, ownRuntime(true)), IsEmpty());
+  const Plan others = planOf(*parseClusterShorthand("1x1:MI300X"), *modelFromArgument("tiny-gpt"), {{8, 2, {"mi300x-0/0"}, {0, 18}}});
+  EXPECT_THAT(notLaunchable(others, ownRuntime(true)), ElementsAre(says("cluster", "MI300X is plan only: the runtime cannot train on it")));
+}
+
 TEST(RuntimeFeatures, SurviveTheirFile) {
   const auto again = parseFeatures(toJson(ownRuntime()), "worker");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(*again, ownRuntime());
+  EXPECT_EQ(*parseFeatures(toJson(ownRuntime(true)), "worker"), ownRuntime(true));
+  Json older = toJson(ownRuntime());
+  older.erase("cuda");  // of a worker that knew of none
+  EXPECT_EQ(*parseFeatures(older, "worker"), ownRuntime());
 }
 
 }  // namespace

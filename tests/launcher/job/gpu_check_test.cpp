@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "launcher/job/features_of.h"
 #include "tests/support/plans.h"
 #include "tests/support/temporary_directory.h"
 
@@ -154,6 +155,22 @@ TEST(WorkerBuilds, OfANodeWithItsOwnTorchOnlyTheRestTravels) {
   for (const BundleFile& file : withoutTorch(bundle).files) names.push_back(file.name);
   EXPECT_THAT(names, ElementsAre("evenkeel-agent", "evenkeel-worker", "lib/libstdc++.so.6", "lib/libfmt.so.9"));
   EXPECT_NE(withoutTorch(bundle).directory, bundle.directory) << "another content is another folder";
+}
+
+TEST(UnlikeTorches, AreNamedWithTheirNodes) {
+  EXPECT_EQ(unlikeTorches({{"a", "2.7.1+cu126"}, {"b", "2.7.1+cu126"}}), "");
+  EXPECT_EQ(unlikeTorches({{"a", ""}, {"b", ""}}), "");
+  EXPECT_EQ(unlikeTorches({{"a", "2.7.1+cu126"}, {"b", ""}}), "that for LibTorch 2.7.1+cu126 on a, the worker for CPU cores on b");
+}
+
+TEST(FeaturesOfPrograms, HaveCudaOnceAWorkerWasBuiltForIt) {
+  const TemporaryDirectory programs;
+  EXPECT_EQ(featuresOf(programs.path()), ownRuntime());
+  std::filesystem::create_directories(programs.path() / "workers" / "2.7.1+cu126");
+  std::ofstream(programs.path() / "workers" / "2.7.1+cu126" / "worker.json") << R"({"torch": "2.7.1+cu126"})";
+  const RuntimeFeatures features = featuresOf(programs.path());
+  EXPECT_TRUE(features.cuda);
+  EXPECT_THAT(notLaunchable(planOnCards(), features), IsEmpty());
 }
 
 }  // namespace
