@@ -2,6 +2,7 @@
 #include "runtime/comm/routed_comm.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>

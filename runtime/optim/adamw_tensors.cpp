@@ -2,6 +2,7 @@
 #include "runtime/optim/adamw_tensors.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
