@@ -213,6 +213,14 @@ int preflight(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   return report(failed("preflight", fmt::format("{} against a launch", counted(objections, "objection")), "the rows above say what to do"));
 }
 
+/// Says how a run is that goes on without us.
+int leave(const Result<JobStatus>& status, const std::string& run, bool asJson) {
+  if (!status) return report(status.error());
+  if (asJson) printJson(toJson(*status));
+  else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), run);
+  return exitCodeOf(status->state);
+}
+
 /// Detached means: step 1 is done, so that what cannot start is still seen here; of a run that waits for Slurm, that Slurm has it.
 int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& interrupt, bool asJson) {
   struct FirstStep final : JobObserver {
@@ -220,11 +228,7 @@ int detach(Launcher& launcher, const std::string& run, const FollowInterrupt& in
     void onStep(const StepRecord&) override { stop.request_stop(); }
   } first;
   const std::stop_callback onInterrupt(interrupt.token(), [&] { first.stop.request_stop(); });
-  const auto status = launcher.followJob(run, first, first.stop.get_token());
-  if (!status) return report(status.error());
-  if (asJson) printJson(toJson(*status));
-  else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), run);
-  return exitCodeOf(status->state);
+  return leave(launcher.followJob(run, first, first.stop.get_token()), run, asJson);
 }
 
 /// A prediction supposes that nobody else computes here.
@@ -253,13 +257,7 @@ int run(const Arguments& arguments) {
   progress.endLine();
   if (!started) return report(started.error());
   note("run {}\n", *started);
-  if (arguments.detach && request->slurm) {
-    const auto status = launcher->statusOf(*started);
-    if (!status) return report(status.error());
-    if (arguments.asJson) printJson(toJson(*status));
-    else fmt::print("{}\nfollow it: evenkeel-cli attach {}\n", describe(*status), *started);
-    return exitCodeOf(status->state);
-  }
+  if (arguments.detach && request->slurm) return leave(launcher->statusOf(*started), *started, arguments.asJson);
   if (arguments.detach) return detach(*launcher, *started, interrupt, arguments.asJson);
   return followToEnd(*launcher, *started, progress, interrupt, arguments.asJson);
 }
