@@ -120,6 +120,7 @@ class ReadmeBlock : public ::testing::TestWithParam<Block> {
 };
 
 TEST_P(ReadmeBlock, WorksAsItStands) {
+  ASSERT_FALSE(GetParam().commands.empty()) << "a console block whose commands do not begin with $ is never tried";
   for (const Words& command : GetParam().commands) {
     for (const std::string& word : command) make(word, earlier_.size());
     run(command);
