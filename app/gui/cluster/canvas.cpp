@@ -113,6 +113,17 @@ CanvasPoint Canvas::insertionPoint() const {
   return {middle.x(), middle.y()};
 }
 
+void Canvas::paintEvent(QPaintEvent* event) {
+  if (!scene_.isOverview()) return QGraphicsView::paintEvent(event);
+  // The items have no contents then; to look them up would take a third of the frame.
+  QPainter painter(viewport());
+  painter.setClipRegion(event->region());
+  painter.setTransform(viewportTransform());
+  const QRectF area = mapToScene(event->rect()).boundingRect();
+  drawBackground(&painter, area);
+  drawForeground(&painter, area);
+}
+
 void Canvas::drawBackground(QPainter* painter, const QRectF& area) {
   const Colours& c = colours(palette());
   painter->fillRect(area, c.canvas);

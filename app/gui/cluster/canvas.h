@@ -50,6 +50,7 @@ class Canvas final : public QGraphicsView {
   void dropped(const QString& text, evenkeel::CanvasPoint at);
 
  protected:
+  void paintEvent(QPaintEvent* event) override;
   void drawBackground(QPainter* painter, const QRectF& area) override;
   void drawForeground(QPainter* painter, const QRectF& area) override;
   void mousePressEvent(QMouseEvent* event) override;

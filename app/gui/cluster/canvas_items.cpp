@@ -15,6 +15,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr double kPadding = 10, kRadius = 5, kSquare = 9, kSquareStep = 12, kSquaresTop = 78;
+constexpr double kRoundZoom = 0.6;  // below, the rounding of a corner is less than three pixels, and half of the time of a frame
 constexpr int kMaxSquares = 13;  // what fits a card's width
 constexpr double kHitWidth = 10;
 
@@ -72,8 +73,14 @@ void drawFrame(QPainter& painter, const QPalette& palette, QSizeF size, const QC
   } else {
     painter.setBrush(palette.color(QPalette::Base));
   }
+  const QRectF frame = card.adjusted(0.75, 0.75, -0.75, -0.75);
   painter.setPen(QPen(border, 1.5));
-  painter.drawRoundedRect(card.adjusted(0.75, 0.75, -0.75, -0.75), kRadius, kRadius);
+  if (zoomOf(painter) >= kRoundZoom) {
+    painter.drawRoundedRect(frame, kRadius, kRadius);
+  } else {
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.drawRect(frame);
+  }
 }
 
 }  // namespace
@@ -85,16 +92,18 @@ QFont canvasFont(int pixels, bool bold) {
   return font;
 }
 
-void BoxItem::moveTo(QPointF topLeft) {
-  if (pos() == topLeft) return;
+bool BoxItem::moveTo(QPointF topLeft) {
+  if (pos() == topLeft) return false;
   setPos(topLeft);
   for (LinkItem* link : links) link->follow();
+  return true;
 }
 
-void BoxItem::setMarked(bool marked) {
-  if (isMarked_ == marked) return;
+bool BoxItem::setMarked(bool marked) {
+  if (isMarked_ == marked) return false;
   isMarked_ = marked;
   update();
+  return true;
 }
 
 void MachineItem::setContent(Content content) {
@@ -198,10 +207,11 @@ void LinkItem::setContent(const QString& label, double width) {
   labelText_ = laidOut(label, smallFont(), labelSize_.width());
 }
 
-void LinkItem::setMarked(bool marked) {
-  if (isMarked_ == marked) return;
+bool LinkItem::setMarked(bool marked) {
+  if (isMarked_ == marked) return false;
   isMarked_ = marked;
   update();
+  return true;
 }
 
 void LinkItem::follow() {
@@ -228,8 +238,14 @@ QPainterPath LinkItem::shape() const {
 void LinkItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget* widget) {
   const QPalette& palette = paletteOf(widget);
   const QColor colour = isMarked_ ? colours(palette).accent : colours(palette).link;
-  painter->setRenderHint(QPainter::Antialiasing, true);
-  painter->setPen(QPen(colour, isMarked_ ? width_ + 1.5 : width_));
+  QPen pen(colour, isMarked_ ? width_ + 1.5 : width_);
+  const bool isFar = zoomOf(*painter) < kRoundZoom;  // as thin as in the overview: smooth edges of a thousand lines take a frame's time
+  if (isFar) {
+    pen.setWidthF(isMarked_ ? 2 : 1);
+    pen.setCosmetic(true);
+  }
+  painter->setRenderHint(QPainter::Antialiasing, !isFar);
+  painter->setPen(pen);
   painter->drawLine(line_);
   if (label_.isEmpty() || zoomOf(*painter) < kLinkLabelZoom) return;
   QRectF label(QPointF(0, 0), labelSize_);

@@ -21,9 +21,10 @@ class BoxItem : public QGraphicsItem {
   [[nodiscard]] virtual QSizeF size() const = 0;
   [[nodiscard]] QRectF boundingRect() const override { return QRectF(QPointF(0, 0), size()).adjusted(-3, -3, 3, 3); }
   [[nodiscard]] QPointF centre() const { return pos() + QPointF(size().width() / 2, size().height() / 2); }
-  /// Moves the box and the ends of its links.
-  void moveTo(QPointF topLeft);
-  void setMarked(bool marked);
+  /// Moves the box and the ends of its links. False: it is there already.
+  bool moveTo(QPointF topLeft);
+  /// False: it is so already.
+  bool setMarked(bool marked);
   /// How it looks where text could not be read: a block, still in the colour of what it is.
   struct Block {
     QColor edge, inside;
@@ -85,7 +86,8 @@ class LinkItem final : public QGraphicsItem {
 
   /// width: of the line, in canvas units
   void setContent(const QString& label, double width);
-  void setMarked(bool marked);
+  /// False: it is so already.
+  bool setMarked(bool marked);
   [[nodiscard]] bool isMarked() const { return isMarked_; }
   /// To be called when an end has moved.
   void follow();

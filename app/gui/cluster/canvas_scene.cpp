@@ -63,7 +63,8 @@ Item& CanvasScene::boxFor(const std::string& name) {
 
 void CanvasScene::show(const Project& project) {
   layout_ = shownLayout(project);
-  if (project.cluster != shown_) {  // else something has only been moved
+  bool isChanged = project.cluster != shown_;
+  if (isChanged) {  // else something has only been moved
     showBoxes(project.cluster);
     showLinks(project.cluster);
     shown_ = project.cluster;
@@ -71,11 +72,11 @@ void CanvasScene::show(const Project& project) {
   auto place = layout_.begin();  // of the same names in the same order
   for (const auto& [name, item] : boxes_) {
     assert(place != layout_.end() && place->first == name);
-    item->moveTo({place->second.x, place->second.y});
+    isChanged |= item->moveTo({place->second.x, place->second.y});
     ++place;
   }
   setSceneRect(boundsOf({}).adjusted(-kMargin, -kMargin, kMargin, kMargin));
-  if (isOverview_) update();
+  if (isOverview_ && isChanged) update();  // at the end of a drag all is where it was dragged to
 }
 
 void CanvasScene::showBoxes(const Cluster& cluster) {
@@ -165,9 +166,10 @@ LinkItem* CanvasScene::showLink(const std::string& first, const std::string& sec
 }
 
 void CanvasScene::mark(const Items& selected) {
-  for (const auto& [name, item] : boxes_) item->setMarked(selected.contains(name));
-  for (const auto& [key, item] : links_) item->setMarked(selected.contains(key));
-  if (isOverview_) update();
+  bool isChanged = false;
+  for (const auto& [name, item] : boxes_) isChanged |= item->setMarked(selected.contains(name));
+  for (const auto& [key, item] : links_) isChanged |= item->setMarked(selected.contains(key));
+  if (isOverview_ && isChanged) update();
 }
 
 void CanvasScene::preview(const Items& items, QPointF offset) {

@@ -72,8 +72,8 @@ void SelectTool::release(const CanvasPointer& pointer) {
              !pointer.item.empty()) {
     workspace_.selection.setItems({pointer.item});  // a click inside a selection of many picks one
   }
+  if (ended == Gesture::Band) scene_.update();
   band_ = {};
-  scene_.update();
 }
 
 bool SelectTool::cancel() {

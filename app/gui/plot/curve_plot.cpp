@@ -16,6 +16,7 @@ namespace evenkeel::gui {
 namespace {
 
 constexpr int kFrameMs = 33;
+constexpr int kApartMs = 8;  // between the pictures of two plots: a turn of the event loop draws one
 constexpr double kMargin = 0.06;  // of the range of values, above and below
 constexpr int kMarkHeight = 6;    // pixels above the lower edge
 const QString kCrosshairLayer = QStringLiteral("crosshair");
@@ -71,6 +72,12 @@ void setPoints(QCPGraph* graph, const std::vector<CurvePoint>& points) {
   graph->data()->set(data, true);
 }
 
+/// Since any plot was drawn; the window's thread only.
+QElapsedTimer& sinceAnyFrame() {
+  static QElapsedTimer since;
+  return since;
+}
+
 QColor faint(QColor colour, int alpha) {
   colour.setAlpha(alpha);
   return colour;
@@ -109,7 +116,10 @@ CurvePlot::CurvePlot(CurveTitles titles, QWidget* parent)
   applyColours();
 
   frame_.setSingleShot(true);
-  connect(&frame_, &QTimer::timeout, this, &CurvePlot::draw);
+  connect(&frame_, &QTimer::timeout, this, [this] {
+    const qint64 since = sinceAnyFrame().isValid() ? sinceAnyFrame().elapsed() : kApartMs;
+    since < kApartMs ? frame_.start(static_cast<int>(kApartMs - since)) : draw();
+  });
   connect(plot_, &QCustomPlot::beforeReplot, this, &CurvePlot::prepareFrame);
   connect(plot_->xAxis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, [this](const QCPRange& range) {
     if (isPreparing_) return;
@@ -264,6 +274,7 @@ void CurvePlot::draw() {
   if (isVisible()) plot_->replot();
   else prepareFrame();
   sinceFrame_.restart();
+  sinceAnyFrame().restart();
 }
 
 void CurvePlot::prepareFrame() {

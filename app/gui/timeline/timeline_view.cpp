@@ -17,7 +17,8 @@ namespace {
 constexpr double kZoomStep = 1.25;
 constexpr int kPanStep = 80;          // pixels a key press
 constexpr int kLongestBar = 1 << 28;  // pixels that a scroll bar can stand for
-constexpr double kLeastLabel = 22;    // pixels of a slice that has room for its number
+constexpr double kLabelMargin = 4;    // pixels of a slice beside its number, on both sides together
+constexpr int kMostNumbers = 10'000;  // kept laid out
 
 QColor colourOf(Span::Kind kind, const Colours& c) {
   switch (kind) {
@@ -232,10 +233,24 @@ void TimelineView::paintSlices(QPainter& painter, const SliceModel& slices, std:
   }
   painter.setPen(numbers);
   for (const PaintedSlice& slice : painted_) {
-    if (slice.microBatch >= 0 && slice.width >= kLeastLabel)
-      painter.drawText(QRectF(area.left() + slice.x, area.top(), slice.width, area.height()), Qt::AlignCenter,
-                       QString::number(slice.microBatch));
+    if (slice.microBatch < 0 || slice.width < kLabelMargin) continue;
+    const QStaticText& number = numberText(slice.microBatch);
+    const QSizeF size = number.size();
+    if (size.width() + kLabelMargin > slice.width) continue;
+    painter.drawStaticText(QPointF(area.left() + slice.x + (slice.width - size.width()) / 2, area.center().y() - size.height() / 2), number);
   }
+}
+
+const QStaticText& TimelineView::numberText(std::int64_t microBatch) {
+  if (numbers_.size() > kMostNumbers) numbers_.clear();
+  QStaticText& number = numbers_[microBatch];
+  if (number.text().isEmpty()) {
+    number.setText(QString::number(microBatch));
+    number.setTextFormat(Qt::PlainText);
+    number.setPerformanceHint(QStaticText::AggressiveCaching);
+    number.prepare({}, font());
+  }
+  return number;
 }
 
 void TimelineView::paintRuler(QPainter& painter) {
@@ -332,7 +347,9 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
 
 void TimelineView::changeEvent(QEvent* event) {
   QAbstractScrollArea::changeEvent(event);
-  if (event->type() == QEvent::FontChange) layOut();
+  if (event->type() != QEvent::FontChange) return;
+  numbers_.clear();
+  layOut();
 }
 
 }  // namespace evenkeel::gui

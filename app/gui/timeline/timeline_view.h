@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QAbstractScrollArea>
+#include <QHash>
 #include <QImage>
+#include <QStaticText>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -70,11 +72,14 @@ class TimelineView final : public QAbstractScrollArea {
   void paintRow(QPainter& painter, const Row& row, int top);
   void paintSlices(QPainter& painter, const SliceModel& slices, std::size_t lane, SliceModel::Track track, const QRectF& area);
   void paintRuler(QPainter& painter);
+  /// Laid out once for each number: of a frame with a number in each slice, laying out takes the most time.
+  [[nodiscard]] const QStaticText& numberText(std::int64_t microBatch);
 
   std::vector<Band> bands_;
   std::vector<Row> rows_;
   std::vector<PaintedSlice> painted_;  // reused from row to row, as is this:
   QImage line_;
+  QHash<std::int64_t, QStaticText> numbers_;
   TimeAxis axis_;
   QString placeholder_;
   std::optional<std::pair<int, int>> selected_;
