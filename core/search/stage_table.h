@@ -2,13 +2,14 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
+#include "core/base/tuple_hash.h"
 #include "core/cost/memory.h"
 
 namespace evenkeel {
@@ -75,7 +76,7 @@ class StageTables {
   const CostModel& model_;
   Recomputing recomputing_;
   std::shared_mutex mutex_;
-  std::map<std::tuple<int, int, std::int64_t>, std::unique_ptr<StageTable>> tables_;
+  std::unordered_map<std::tuple<int, int, std::int64_t>, std::unique_ptr<StageTable>, TupleHash> tables_;
 };
 
 }  // namespace evenkeel

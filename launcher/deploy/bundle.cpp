@@ -100,8 +100,9 @@ done
 exit 0
 )sh";
 
-// The shell must not die of a signal when the connection does: what has come so far is kept for the next time. Complaints go to
-// stderr as they come; that all is well is for the marks to say, which a full disk lacks too.
+// Unpacking is nice: what still travels comes first. The shell must not die of a signal when the connection does: what has come so
+// far is kept for the next time. Complaints go to stderr as they come; that all is well is for the marks to say, which a full disk
+// lacks too.
 constexpr const char* kStoreScript = R"sh(
 umask 077; trap '' PIPE HUP
 store=$1 dir=$2 tag=$3 names= status=0
@@ -111,8 +112,8 @@ link() {
 }
 unpack() {
   new=$store/$sum.$tag
-  case $packer in none) cat < "$part" ;; *) "$packer" -dc < "$part" ;; esac > "$new" || { rm -f -- "$part" "$new"; return; }
-  got=$(sha256sum < "$new")
+  case $packer in none) cat < "$part" ;; *) nice "$packer" -dc < "$part" ;; esac > "$new" || { rm -f -- "$part" "$new"; return; }
+  got=$(nice sha256sum < "$new")
   if [ "${got%% *}" != "$sum" ]; then echo "what arrived of $name has another checksum" >&2; rm -f -- "$part" "$new"; return; fi
   chmod "$mode" "$new" && mv -f -- "$new" "$store/$sum" && rm -f -- "$part" && link
 }

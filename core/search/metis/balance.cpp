@@ -24,7 +24,10 @@ double sumOf(std::span<const double> values) {
 class SliceBalance {
  public:
   SliceBalance(std::span<const double> weights, std::span<const double> performance)
-      : weights_(weights), capacity_(performance.begin(), performance.end()), owned_(performance.size()) {}
+      : weights_(weights), capacity_(performance.begin(), performance.end()), owned_(performance.size()) {
+    const std::size_t usual = 2 * static_cast<std::size_t>(sliceCount()) / owned_.size();
+    for (std::vector<int>& slices : owned_) slices.reserve(usual);
+  }
 
   /// Layers by stage, ascending.
   std::vector<std::vector<int>> run() {

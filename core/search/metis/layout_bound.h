@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <map>
 #include <tuple>
+#include <unordered_map>
 
+#include "core/base/tuple_hash.h"
 #include "core/search/limits.h"
 #include "core/search/metis/fair.h"
 #include "core/search/metis/layout.h"
@@ -43,10 +44,10 @@ class LayoutBound {
   const Limits& limits_;
   const FairOptions& options_;
   StageTables& tables_;
-  std::map<std::tuple<int, int, int>, std::vector<Way>> ways_;        // by kind, devices, micro-batch
-  std::map<std::pair<int, int>, Rates> bestRates_;                    // by kind and micro-batch
-  std::map<std::tuple<int, int, int, int, int>, int> layersThatFit_;  // by kind, devices, dp, micro-batch, in flight
-  std::vector<std::pair<double, int>> rates_;                         // of the layout at hand
+  std::unordered_map<std::tuple<int, int, int>, std::vector<Way>, TupleHash> ways_;        // by kind, devices, micro-batch
+  std::unordered_map<std::tuple<int, int>, Rates, TupleHash> bestRates_;                   // by kind and micro-batch
+  std::unordered_map<std::tuple<int, int, int, int, int>, int, TupleHash> layersThatFit_;  // by kind, devices, dp, micro-batch, in flight
+  std::vector<std::pair<double, int>> rates_;                                              // of the layout at hand
 };
 
 }  // namespace evenkeel::metis
