@@ -140,8 +140,13 @@ Result<report::CompareReport> search(const Arguments& arguments) {
   if (!options) return std::move(options).error();
   std::vector<const Planner*> chosen;
   for (const std::string& name : arguments.planners) {
+    if (name == "all") {
+      chosen.clear();
+      for (const Planner& planner : planners()) chosen.push_back(&planner);
+      break;
+    }
     const auto planner = plannerNamed(name);
-    if (!planner) return planner.error();
+    if (!planner) return invalidInput("--planners", planner.error().what, planner.error().remedy);
     chosen.push_back(*planner);
   }
   if (auto checked = checkOptions(chosen, *options); !checked) return checked.error();
@@ -205,7 +210,7 @@ void addCompare(CLI::App& app, Outcome& outcome) {
   std::string names;
   for (const Planner& planner : planners()) names += (names.empty() ? "" : ",") + planner.name;
   command
-      ->add_option("--planners", arguments->planners, "Planners, separated by commas (default optimal,eth,uniform; all: " + names + ")")
+      ->add_option("--planners", arguments->planners, "Planners, separated by commas, or all (default optimal,eth,uniform; known: " + names + ")")
       ->delimiter(',');
   addSearchOptions(*command, arguments->search);
   command->add_option("--csv", arguments->csv, "Write the key figures to this file");

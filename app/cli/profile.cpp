@@ -24,14 +24,23 @@ struct Arguments {
 /// Up to here, in powers of two, unless the person says which.
 constexpr std::int64_t kMostSamples = 8;
 
-/// The one device type of the cluster that this machine has, without its speed.
-Result<std::string> typeHere(const Cluster& cluster) {
+struct Here {
+  std::string type;  // without its speed
+  double speed = 1;  // of the slowest device
+};
+
+/// The one device type of the cluster that this machine has.
+Result<Here> typeHere(const Cluster& cluster) {
   for (const Node& node : cluster.nodes) {
     if (!node.ssh.host.empty()) return invalidInput(node.name, "is reached over SSH, and profiles of other machines cannot be measured yet", "run `evenkeel-cli profile` there");
   }
+  Here here;
   for (const DeviceType& type : cluster.deviceTypes) {
-    if (type.runsHere) return type.name.substr(0, type.name.find('@'));
+    if (!type.runsHere) continue;
+    here.type = type.name.substr(0, type.name.find('@'));
+    here.speed = std::min(here.speed, type.speed);
   }
+  if (!here.type.empty()) return here;
   return invalidInput("the cluster", "has no device that runs here", "measure on devices such as cpu; see `evenkeel-cli devices`");
 }
 
@@ -66,14 +75,16 @@ int run(const Arguments& arguments) {
     return report(invalidInput("--model", problem->model.name + " is a table of layers, which has no ops to be measured",
                                "measure its layers yourself and write them into times_ms"));
   printDefaults(arguments.problem, *problem);
-  const auto type = typeHere(problem->cluster);
-  if (!type) return report(type.error());
+  const auto here = typeHere(problem->cluster);
+  if (!here) return report(here.error());
   const Json request = {{"model", toJson(problem->model)},
                         {"training", toJson(problem->training)},
                         {"samples", samplesFrom(arguments, problem->training)},
-                        {"device_type", *type},
-                        {"seconds_per_point", arguments.secondsPerPoint}};
-  note("measuring the ops of {} on {}\n", problem->model.name, *type);
+                        {"device_type", here->type},
+                        {"seconds_per_point", arguments.secondsPerPoint},
+                        {"speed", here->speed}};
+  note("measuring the ops of {} on {}{}\n", problem->model.name, here->type,
+       here->speed < 1 ? fmt::format(", resting between passes as at speed {:g}", here->speed) : "");
   FollowInterrupt interrupt;
   const auto table = measure(request, interrupt.token());
   if (!table) return report(table.error());

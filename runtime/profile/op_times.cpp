@@ -10,6 +10,7 @@
 #include <ctime>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "runtime/device/compute_clock.h"
 #include "runtime/job/process.h"
@@ -22,6 +23,7 @@ constexpr std::int64_t kMostSamples = 1 << 16;
 constexpr int kWarmUpRuns = 2, kMostRuns = 101;
 constexpr int kUnitKinds = 4;   // embedding, attention, MLP, head
 constexpr int kMostLayers = 4;  // more of the same tell nothing new
+constexpr double kLongestRest = 0.2;  // seconds: nothing becomes colder after that
 
 struct Times {
   std::vector<double> forward, backward;  // seconds
@@ -129,6 +131,16 @@ ProfilePoint pointOf(const Times& times, std::size_t warm) {
           .spread = mean > 0 ? std::sqrt(squares / static_cast<double>(sums.size())) / mean : 0};
 }
 
+/// Runs a pass, and rests after it as ComputeClock lets a slow device rest.
+template <class Pass>
+void runAtSpeed(double speed, const Pass& pass) {
+  const Seconds start = threadCpuTime();
+  pass();
+  if (speed >= 1) return;
+  const double due = (threadCpuTime() - start).value * (1 / speed - 1);
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(due, kLongestRest)));
+}
+
 /// Steps of a model of few layers, whole ones: an op that is run again and again by itself finds its weights and inputs in the cache,
 /// which it does not in training.
 void measureSteps(const ProfileRequest& request, const Model& model, const Parameters& parameters, std::int64_t samples,
@@ -145,9 +157,13 @@ void measureSteps(const ProfileRequest& request, const Model& model, const Param
   for (int repeat = 0; repeat < kMostRuns; ++repeat) {
     if (repeat >= kWarmUpRuns + kLeastRuns && threadCpuTime() - start > budget) break;
     at::Tensor stream = tokens_BS;
-    for (UnitRun& unit : units) stream = unit.forward(stream, times);
+    runAtSpeed(request.speed, [&] {
+      for (UnitRun& unit : units) stream = unit.forward(stream, times);
+    });
     at::Tensor gradient = at::full({}, 1e-3, stream.options());
-    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) gradient = unit->backward(std::move(gradient), times);
+    runAtSpeed(request.speed, [&] {
+      for (auto unit = units.rbegin(); unit != units.rend(); ++unit) gradient = unit->backward(std::move(gradient), times);
+    });
     if (repeat + 1 == kWarmUpRuns) {
       for (const auto& [op, all] : times) warm[op] = all.forward.size();
     }
@@ -168,6 +184,7 @@ Result<ProfileRequest> parseProfileRequest(const Json& json, const std::string& 
   request.samples = reader.integers("samples", {1, kMostSamples});
   request.deviceType = reader.text("device_type");
   request.perPoint.value = reader.number("seconds_per_point", {0, 3600}, request.perPoint.value);
+  request.speed = reader.number("speed", {1e-3, 1e3}, request.speed);
   if (context.error) return *std::move(context.error);
   if (request.samples.empty()) return invalidInput(source, "asks for no number of samples");
   return request;
@@ -178,7 +195,8 @@ Json toJson(const ProfileRequest& request) {
           {"training", toJson(request.training)},
           {"samples", request.samples},
           {"device_type", request.deviceType},
-          {"seconds_per_point", request.perPoint.value}};
+          {"seconds_per_point", request.perPoint.value},
+          {"speed", request.speed}};
 }
 
 ProfileTable measureOps(const ProfileRequest& request) {

@@ -12,6 +12,7 @@ struct ProfileRequest {
   std::vector<std::int64_t> samples;
   std::string deviceType;  // without "@speed"
   Seconds perPoint{0.5};   // CPU time to spend on a unit at one number of samples; at least kLeastRuns runs whatever it takes
+  double speed = 1;        // below 1: rests between passes as a device of that speed does, and finds caches as cold as that leaves them
 };
 inline constexpr int kLeastRuns = 5;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/device/compute_clock.h"
 #include "tests/runtime/random_plans.h"
 #include "tests/support/plans.h"
 
@@ -42,6 +43,17 @@ TEST(OpTimes, AreMeasuredForEveryOpOfBothFamiliesAtAnyPrecision) {
       EXPECT_EQ(again->conditions, table.conditions);
     }
   }
+}
+
+/// A sleep never ends early, so this cannot fail on a busy machine.
+TEST(OpTimes, OfASlowDeviceRestBetweenPassesAsTheDeviceDoes) {
+  ProfileRequest request = requestFor(1, Precision::Fp32);
+  request.perPoint = {0.03};
+  request.speed = 0.25;
+  const auto start = SteadyClock::now();
+  const Seconds cpu = threadCpuTime();
+  (void)measureOps(request);
+  EXPECT_GT(secondsSince(start), 2 * (threadCpuTime() - cpu));
 }
 
 TEST(OpTimes, AreAskedForInWords) {
