@@ -129,8 +129,8 @@ LaunchForm::LaunchForm(Workspace& workspace, std::filesystem::path programs, QWi
   form->addRow(tr("Settings"), makeSettingsRow());
   form->addRow(QString(), local_);
   form->addRow(command_);
-  form->addRow(hint_);
   form->addRow(makeButtons());
+  form->addRow(hint_);  // comes and goes, and must not move the buttons
 
   connect(plans_, &QComboBox::currentIndexChanged, this, &LaunchForm::choosePlan);
   for (QLineEdit* line : {data_, learningRate_, resume_}) connect(line, &QLineEdit::textChanged, this, &LaunchForm::refresh);
