@@ -130,7 +130,7 @@ Result<void> rename(Project& project, const std::string& from, const std::string
   Cluster& cluster = project.cluster;
   if (from == to || !isTaken(cluster, from)) return {};
   if (to.empty() || to.find_first_of("/|") != std::string::npos) {
-    return invalidInput(from, fmt::format("\"{}\" is not a usable name", to), "use a name without / and |");
+    return to.empty() ? invalidInput(from, "needs a name") : invalidInput(from, fmt::format("\"{}\" is not a usable name", to), "use a name without / and |");
   }
   if (isTaken(cluster, to))
     return invalidInput(from, fmt::format("\"{}\" is the name of another machine or switch", to), "use a name that differs");

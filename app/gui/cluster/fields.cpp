@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
+#include <QToolTip>
 
 #include "app/gui/cluster/cluster_edits.h"
 #include "app/gui/cluster/cluster_text.h"
@@ -74,10 +75,14 @@ void NumberField::setSource(const QString& source) { edit_->setToolTip(source); 
 void NumberField::finish() {
   if (!edit_->isModified()) return;
   edit_->setModified(false);
-  const auto number = parseNumber<double>(edit_->text().trimmed().toStdString());
-  if (number && *number >= least_ && *number <= most_ && (!value_ || numberText(*value_) != numberText(*number)))
-    emit edited(*number);
-  else edit_->setText(value_ ? numberText(*value_) : QString());  // what cannot be is not kept
+  const QString typed = edit_->text().trimmed();
+  const auto number = parseNumber<double>(typed.toStdString());
+  const bool isPossible = number && *number >= least_ && *number <= most_;
+  if (isPossible && (!value_ || numberText(*value_) != numberText(*number))) return emit edited(*number);
+  edit_->setText(value_ ? numberText(*value_) : QString());  // what cannot be is not kept
+  if (isPossible || typed.isEmpty()) return;
+  QToolTip::showText(edit_->mapToGlobal(QPoint(0, edit_->height())),
+                     tr("%1: \"%2\" cannot be; a number from %3 to %4").arg(title_, typed, numberText(least_), numberText(most_)), edit_);
 }
 
 TextField::TextField(const QString& name, const QString& title, const QString& placeholder, QWidget* parent)

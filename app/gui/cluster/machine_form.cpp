@@ -109,7 +109,7 @@ void MachineForm::addDevices(QFormLayout& form) {
   auto* count = new QSpinBox;
   count->setObjectName(QStringLiteral("machineCount"));
   count->setAccessibleName(tr("Devices a machine"));
-  count->setRange(0, 1024);  // 0 stands for "they differ"
+  count->setRange(0, 99'999'999);  // 0 stands for "they differ"; too many are refused in words, a smaller limit would swallow digits
   count->setSpecialValueText(tr("(mixed)"));
   count->setKeyboardTracking(false);
   form.addRow(tr("Count"), count);

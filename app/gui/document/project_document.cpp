@@ -3,7 +3,6 @@
 
 #include <QDateTime>
 #include <QDir>
-#include <QFile>
 #include <QFileInfo>
 #include <QUuid>
 
@@ -25,7 +24,18 @@ Parts difference(const Project& a, const Project& b) {
   return parts;
 }
 
-bool processLives(qint64 pid) { return QFileInfo::exists(QStringLiteral("/proc/%1").arg(pid)); }
+/// Which version of a file is on the disk; empty: none.
+QString stampOf(const QString& path) {
+  const QFileInfo info(path);
+  return info.exists() ? QStringLiteral("%1 %2").arg(info.size()).arg(info.lastModified().toMSecsSinceEpoch()) : QString();
+}
+
+/// The path of the document that a recovery file stands for; nothing where this is no recovery file.
+std::optional<QString> originalPathIn(const Json& json) {
+  if (!json.is_object() || !json.contains("project") || !json["project"].is_object()) return std::nullopt;
+  if (!json.contains("path") || !json["path"].is_string()) return std::nullopt;
+  return QString::fromStdString(json["path"].get<std::string>());
+}
 
 }  // namespace
 
@@ -63,6 +73,7 @@ void ProjectDocument::apply(std::shared_ptr<const Project> project) {
 void ProjectDocument::reset(Project project, const QString& path) {
   project_ = std::make_shared<const Project>(std::move(project));
   path_ = path;
+  stamp_ = stampOf(path);
   undo_.clear();
   removeRecovery();
   emit pathChanged();
@@ -82,10 +93,16 @@ Result<void> ProjectDocument::saveAs(const QString& path) {
   auto written = writeFileAtomically(path.toStdString(), prettyText(toJson(*project_)));
   if (!written) return written;
   path_ = path;
+  stamp_ = stampOf(path);
   undo_.setClean();
   removeRecovery();
   emit pathChanged();
   return {};
+}
+
+bool ProjectDocument::isChangedOnDisk() const {
+  const QString now = stampOf(path_);
+  return !now.isEmpty() && now != stamp_;
 }
 
 void ProjectDocument::writeRecovery() {
@@ -102,9 +119,10 @@ QList<ProjectDocument::Recovered> ProjectDocument::recoverable() const {
   QList<Recovered> found;
   const auto entries = QDir(recoveryFolder_).entryInfoList({QStringLiteral("*.recovery")}, QDir::Files, QDir::Time);
   for (const QFileInfo& entry : entries) {
+    if (RecoveryWriter::isOwned(entry.filePath().toStdString())) continue;
     const auto json = readJsonFile(entry.filePath().toStdString());
-    if (!json || !json->is_object() || processLives(json->value("pid", qint64{0}))) continue;
-    found.push_back({entry.filePath(), QString::fromStdString(json->value("path", std::string())), entry.lastModified()});
+    const auto path = json ? originalPathIn(*json) : std::nullopt;
+    if (path) found.push_back({entry.filePath(), *path, entry.lastModified()});
   }
   return found;
 }
@@ -112,7 +130,8 @@ QList<ProjectDocument::Recovered> ProjectDocument::recoverable() const {
 Result<void> ProjectDocument::recover(const Recovered& recovered) {
   auto json = readJsonFile(recovered.file.toStdString());
   if (!json) return std::move(json).error();
-  auto project = parseProject(json->value("project", Json()), recovered.file.toStdString());
+  if (!originalPathIn(*json)) return invalidInput(recovered.file.toStdString(), "is no recovery file");
+  auto project = parseProject((*json)["project"], recovered.file.toStdString());
   if (!project) return std::move(project).error();
   reset({}, recovered.originalPath);
   edit(tr("Recover"), [&](Project& current) { current = *std::move(project); });
@@ -122,7 +141,7 @@ Result<void> ProjectDocument::recover(const Recovered& recovered) {
   return {};
 }
 
-void ProjectDocument::discard(const Recovered& recovered) { QFile::remove(recovered.file); }
+void ProjectDocument::discard(const Recovered& recovered) { RecoveryWriter::discard(recovered.file.toStdString()); }
 
 bool isStale(const Plan& plan, const Project& project) {
   if (plan.inputsSha256.empty()) return false;

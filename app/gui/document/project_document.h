@@ -51,6 +51,8 @@ class ProjectDocument final : public QObject {
   [[nodiscard]] Result<void> open(const QString& path);
   /// Atomic. Ends with isModified() == false.
   [[nodiscard]] Result<void> saveAs(const QString& path);
+  /// Whether somebody else, as another window, has written the file since it was read or saved here.
+  [[nodiscard]] bool isChangedOnDisk() const;
 
   /// What a crashed window left: a recovery file that nobody owns, newest first.
   struct Recovered {
@@ -73,7 +75,7 @@ class ProjectDocument final : public QObject {
   void writeRecovery();
   void removeRecovery();
 
-  QString recoveryFolder_, path_;
+  QString recoveryFolder_, path_, stamp_;  // the stamp: of the file as it was read or saved
   std::shared_ptr<const Project> project_;  // never changed in place: undo steps and the recovery writer hold on to it
   RecoveryWriter recovery_;
   QUndoStack undo_;

@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/document/recovery_writer.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace evenkeel::gui {
+namespace {
+
+std::filesystem::path ownerOf(std::filesystem::path file) { return file.replace_extension(".owner"); }
+
+}  // namespace
 
 RecoveryWriter::RecoveryWriter(std::filesystem::path file)
     : file_(std::move(file)), thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
-RecoveryWriter::~RecoveryWriter() { remove(); }
+RecoveryWriter::~RecoveryWriter() {
+  remove();
+  thread_ = {};  // no write after this
+  if (owner_ < 0) return;
+  std::error_code ignored;
+  std::filesystem::remove(ownerOf(file_), ignored);
+  ::close(owner_);
+}
+
+bool RecoveryWriter::isOwned(const std::filesystem::path& file) {
+  const int owner = ::open(ownerOf(file).c_str(), O_RDONLY | O_CLOEXEC);
+  if (owner < 0) return false;
+  const bool isFree = ::flock(owner, LOCK_EX | LOCK_NB) == 0;
+  ::close(owner);
+  return !isFree;
+}
+
+void RecoveryWriter::discard(const std::filesystem::path& file) {
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+  std::filesystem::remove(ownerOf(file), ignored);
+}
 
 void RecoveryWriter::write(std::shared_ptr<const Project> project, std::string originalPath) {
   const std::lock_guard lock(mutex_);
@@ -42,15 +70,18 @@ void RecoveryWriter::work(const std::stop_token& stop) {
   }
 }
 
-/// It begins with the process that owns it and the path of the document that it stands for.
-void RecoveryWriter::writeNow(const Version& version) const {
+/// It begins with the path of the document that it stands for.
+void RecoveryWriter::writeNow(const Version& version) {
   Json json;
-  json["pid"] = ::getpid();
   json["path"] = version.originalPath;
   json["project"] = toJson(*version.project);
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   std::filesystem::permissions(file_.parent_path(), std::filesystem::perms::owner_all, ignored);
+  if (owner_ < 0) {
+    owner_ = ::open(ownerOf(file_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (owner_ >= 0) ::flock(owner_, LOCK_EX | LOCK_NB);
+  }
   (void)writeFileAtomically(file_, json.dump(), true);
 }
 

@@ -20,6 +20,8 @@ class RecoveryWriter {
   explicit RecoveryWriter(std::filesystem::path file);
   /// The file goes: whoever ends in good order needs no recovery.
   ~RecoveryWriter();
+  RecoveryWriter(const RecoveryWriter&) = delete;
+  RecoveryWriter& operator=(const RecoveryWriter&) = delete;
 
   /// originalPath: of the document that the file stands for; empty if it was never saved. A full disk is not reported: it must
   /// not disturb the work that is going on, and saving says it aloud.
@@ -29,19 +31,26 @@ class RecoveryWriter {
   /// Waits for a write that is under way; afterwards there is no file.
   void remove();
 
+  /// Whether a living writer keeps that file. A lock says so, which the system gives back when a process ends, however it ends: a process id
+  /// may be another's by then.
+  [[nodiscard]] static bool isOwned(const std::filesystem::path& file);
+  /// Deletes the file and what stands beside it.
+  static void discard(const std::filesystem::path& file);
+
  private:
   struct Version {
     std::shared_ptr<const Project> project;
     std::string originalPath;
   };
   void work(const std::stop_token& stop);
-  void writeNow(const Version& version) const;
+  void writeNow(const Version& version);
 
   const std::filesystem::path file_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<Version> next_;
   bool isWriting_ = false;
+  int owner_ = -1;  // the locked file; open from the first write on
   std::jthread thread_;
 };
 

@@ -8,9 +8,15 @@
 #include <cmath>
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/timeline/time_axis.h"
 #include "app/gui/widgets/quantity_text.h"
 
 namespace evenkeel::gui {
+namespace {
+
+constexpr int kScaleLines = 4;
+
+}  // namespace
 
 IncumbentPlot::IncumbentPlot(QWidget* parent) : QWidget(parent) {
   setObjectName(QStringLiteral("incumbentPlot"));
@@ -88,9 +94,14 @@ void IncumbentPlot::paintEvent(QPaintEvent* /*event*/) {
 void IncumbentPlot::paintScale(QPainter& painter) const {
   const QRectF plot = area();
   const int line = fontMetrics().height();
-  for (int i = 0; i <= 2; ++i) {
-    const Seconds value = fastest_ * std::pow(slowest_ / fastest_, 0.1 + 0.4 * i);
+  // Round values: a line at any other place would look like a second, slightly wrong mark of the best plan or the bound.
+  const double step = roundStep((slowest_ - fastest_).value / kScaleLines);
+  double lastY = plot.bottom() + line;
+  for (double at = std::ceil(fastest_.value / step) * step; at <= slowest_.value; at += step) {
+    const Seconds value{at};
     const double y = std::round(yOf(value)) + 0.5;
+    if (lastY - y < 1.5 * line || y < plot.top() + line / 2.0) continue;
+    lastY = y;
     painter.setPen(QPen(colours(palette()).grid, 1));
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     painter.setPen(palette().color(QPalette::PlaceholderText));

@@ -41,6 +41,7 @@ QString violationsText(const std::vector<Violation>& violations) {
 QString headlineText(const Evaluation& evaluation, const PlanFacts& facts) {
   const PlanPrediction& predicted = *evaluation.plan.predicted;
   QString text = PlanView::tr("%1 an iteration").arg(QStringLiteral("<b>%1</b>").arg(timeText(predicted.iteration)));
+  if (predicted.error > 0) text += PlanView::tr(" ± %1").arg(percentText(predicted.error));
   const auto add = [&](const QString& part) { text += QStringLiteral("&nbsp; · &nbsp;") + part; };
   add(PlanView::tr("%1 samples/s").arg(QString::number(predicted.samplesPerSecond, 'g', 4)));
   add(PlanView::tr("MFU %1").arg(percentText(predicted.mfu)));

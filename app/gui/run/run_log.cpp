@@ -52,7 +52,7 @@ RunLog::RunLog(QWidget* parent)
   text_->setAccessibleName(tr("Log of the run"));
   text_->setReadOnly(true);
   text_->setLineWrapMode(QPlainTextEdit::NoWrap);
-  text_->setPlaceholderText(tr("The ranks have said nothing yet."));
+  text_->setPlaceholderText(tr("The ranks have said nothing."));
   QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
   font.setPointSizeF(this->font().pointSizeF());
   text_->setFont(font);
@@ -138,7 +138,7 @@ void RunLog::refill() {
   }
   text_->clear();
   shown_ = 0;
-  text_->setPlaceholderText(entries_.empty() ? tr("The ranks have said nothing yet.") : tr("No line fits the filter."));
+  text_->setPlaceholderText(entries_.empty() ? tr("The ranks have said nothing.") : tr("No line fits the filter."));
   write(shown);
 }
 

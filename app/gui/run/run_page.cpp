@@ -3,6 +3,7 @@
 
 #include <QMessageBox>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -63,18 +64,24 @@ RunPage::RunPage(Workspace& workspace, std::filesystem::path programs, QWidget* 
   column->addWidget(form_);
   column->addWidget(line());
   column->addWidget(runs_, 1);
+  left->setMinimumWidth(300);
+  auto* scroll = new QScrollArea;  // a low window must not paint the form's rows over each other
+  scroll->setWidget(left);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setMinimumWidth(300);
   auto* rightBox = new QWidget;
   auto* rightLayout = new QVBoxLayout(rightBox);
   rightLayout->setContentsMargins(8, 12, 12, 12);
   rightLayout->addWidget(right_);
   auto* split = new QSplitter(Qt::Horizontal);
-  split->addWidget(left);
+  split->addWidget(scroll);
   split->addWidget(rightBox);
   split->setStretchFactor(0, 0);
   split->setStretchFactor(1, 1);
   split->setSizes({340, 900});
   split->setChildrenCollapsible(false);
-  left->setMinimumWidth(300);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(split);
@@ -209,8 +216,12 @@ void RunPage::tellEnd() {
 void RunPage::note(const std::string& run) {
   const auto& runs = workspace_.document.project().runs;
   if (!isLaunch_ || std::ranges::find(runs, run) != runs.end()) return;
-  workspace_.document.edit(tr("Note run %1").arg(QString::fromStdString(run)),
-                           [&](Project& project) { project.runs.push_back(run); });
+  ProjectDocument& document = workspace_.document;
+  const bool wasSaved = !document.path().isEmpty() && !document.isModified() && !document.isChangedOnDisk();
+  document.edit(tr("Note run %1").arg(QString::fromStdString(run)), [&](Project& project) { project.runs.push_back(run); });
+  // Nothing else is new, and who closes the window while a run goes on is not to be asked about it.
+  if (!wasSaved) return;
+  if (auto saved = document.saveAs(document.path()); !saved) workspace_.messages.showError(saved.error());
 }
 
 void RunPage::showJob(const SessionUpdate& update) {

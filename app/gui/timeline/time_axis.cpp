@@ -11,6 +11,14 @@ constexpr double kClosest = 1e-6;  // part of the total that is shown at least
 
 }  // namespace
 
+double roundStep(double least) {
+  const double decade = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double round : {1.0, 2.0, 5.0}) {
+    if (round * decade >= least) return round * decade;
+  }
+  return 10 * decade;
+}
+
 void TimeAxis::setTotal(Seconds total) {
   const bool all = showsAll();
   total_ = std::max(total, Seconds{1e-9});
@@ -38,15 +46,7 @@ void TimeAxis::show(Seconds first, Seconds last) {
 }
 
 std::vector<Seconds> TimeAxis::ticks(double leastPixels) const {
-  const double least = perPixel().value * leastPixels;
-  const double decade = std::pow(10.0, std::floor(std::log10(least)));
-  double step = 10 * decade;
-  for (const double round : {1.0, 2.0, 5.0}) {
-    if (round * decade >= least) {
-      step = round * decade;
-      break;
-    }
-  }
+  const double step = roundStep(perPixel().value * leastPixels);
   std::vector<Seconds> ticks;
   // By whole numbers, so that no rounding adds up; one step more than fits would already be outside.
   for (double n = std::ceil(first_.value / step - 1e-9); n * step <= last_.value * (1 + 1e-12); ++n) ticks.push_back({n * step});

@@ -7,6 +7,9 @@
 
 namespace evenkeel::gui {
 
+/// 1, 2 or 5 times a power of ten: the first that is not below `least` > 0.
+[[nodiscard]] double roundStep(double least);
+
 /// Which moments of [0, total] a row of pixels shows. No widget enters. All x are in pixels from the left end of the rows.
 /// Always 0 <= first() < last() <= total, whatever is asked of it.
 class TimeAxis {

@@ -72,6 +72,10 @@ void MessageLine::showError(const Error& error, std::vector<Action> actions) {
 
 void MessageLine::dismiss() { hide(); }
 
+void MessageLine::settle() {
+  if (kind_ == Kind::Error && buttons_->isEmpty()) hide();
+}
+
 QString MessageLine::text() const { return isHidden() ? QString() : text_->text(); }
 
 void MessageLine::restyle() {

@@ -28,6 +28,8 @@ class MessageLine final : public QFrame {
   /// An error with its place and way out.
   void showError(const Error& error, std::vector<Action> actions = {});
   void dismiss();
+  /// The person has gone on: an error that offers nothing to press is over.
+  void settle();
   [[nodiscard]] QString text() const;
 
  signals:

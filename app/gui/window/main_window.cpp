@@ -98,7 +98,9 @@ Page* MainWindow::page(Mode mode) const {
 
 void MainWindow::enter(Mode mode) {
   Page* next = page(mode);
-  if (next == nullptr || !next->missing().isEmpty()) return;
+  if (next == nullptr) return;
+  if (const QString missing = next->missing(); !missing.isEmpty()) return messages_->show(MessageLine::Kind::Information, missing + QLatin1Char('.'));
+  messages_->settle();
   modes_->setMode(mode);
   stack_->setCurrentWidget(next);
   QWidget* inspector = next->inspector();
@@ -304,6 +306,13 @@ void MainWindow::openFile(const QString& path) {
 
 void MainWindow::save() {
   if (document_.path().isEmpty()) return saveAs();
+  if (document_.isChangedOnDisk())
+    return messages_->show(MessageLine::Kind::Warning, tr("%1 has been changed since it was opened here, perhaps in another window. To save over it would lose that.").arg(document_.path()),
+                           {{tr("Save as…"), [this] { saveAs(); }}, {tr("Save over it"), [this] { saveHere(); }}});
+  saveHere();
+}
+
+void MainWindow::saveHere() {
   if (auto saved = document_.saveAs(document_.path()); !saved) messages_->showError(saved.error(), {{tr("Save as…"), [this] { saveAs(); }}});
 }
 

@@ -49,6 +49,7 @@ class MainWindow final : public QMainWindow {
   void refresh();
   bool maySwitchDocument();
   void save();
+  void saveHere();
   void saveAs();
   void rememberFile(const QString& path);
   void fillRecent();
