@@ -98,7 +98,6 @@ TEST(Optimal, EqualsEveryPlanOfTinyClustersByTheClosedFormAndIsNearTheirBestAsRe
     const Seconds ours{plan->search.at("closed_form_ms").get<double>() / 1e3};
     if (const auto better = oracle.fasterThan((1 - 1e-6) * ours, Oracle::Measure::ClosedForm)) {
       worstClosedForm = std::max(worstClosedForm, ours / better->time);
-      EXPECT_LE(plan->search.at("closed_form_bound_ms").get<double>(), 1e3 * better->time.value) << i;
       ADD_FAILURE() << "problem " << i << ": by the closed form there is a plan that is faster by a factor of " << ours / better->time
                     << ": " << textOf(problem, better->pipelines);
     }
