@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints how fast planner `optimal` finds and proves plans of the four clusters of issue 5, in CPU time of the process (so that
 // other processes do not disturb it): bench_search [case ...], or
-// bench_search cancel TIMES, or
+// bench_search cancel TIMES [case] (the last one), or
 // bench_search whatif (128 devices, one node removed, from the last plan), or
 // bench_search small TIMES (against all other planners on random small clusters), or
 // bench_search more TIMES (random small clusters, and one device more), or
@@ -12,9 +12,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -99,31 +103,52 @@ void run(const Case& c) {
              100 * plan->predicted->gap(), watch.now(), usage.ru_maxrss / 1024);
 }
 
-/// How long the planner takes to return after a request to stop, at random moments of the largest case.
-void measureCancelling(int times) {
-  const Case& c = kCases[3];
+/// How long the planner takes to return after a request to stop, at random moments of a search of case `number`.
+void measureCancelling(int times, int number) {
+  const Case& c = kCases[number - 1];
   Problem problem{*parseClusterShorthand(c.cluster), *modelFromArgument(c.model), {}};
-  problem.training = resolveTraining({.sequenceLength = 2048, .globalBatch = 1024, .precision = Precision::Fp16}, problem.cluster,
-                                     problem.model);
+  TrainingChoice choice{.sequenceLength = 2048, .globalBatch = 1024};
+  if (c.isFp16) choice.precision = Precision::Fp16;
+  problem.training = resolveTraining(choice, problem.cluster, problem.model);
   const AnalyticProfile profile(problem.model, problem.training);
-  double longest = 0;
+  const Planner& planner = **plannerNamed("optimal");
+  SearchObserver nobody;
+  const auto begin = std::chrono::steady_clock::now();
+  if (!planner.plan({problem, &profile, {.threads = 1}, {}}, nobody, {})) return;
+  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+  const CounterRandom random(static_cast<std::uint64_t>(number), "cancelled");
+  std::vector<double> delays;
+  int late = 0, without = 0;
   for (int i = 0; i < times; ++i) {
+    const auto moment = random.uniform(static_cast<std::uint64_t>(i)) * whole;
     std::stop_source source;
     double requested = 0;
-    std::jthread stopper([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50 + i * 12000 / times));
+    std::jthread stopper([&](std::stop_token over) {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock(mutex);
+      if (ended.wait_for(lock, over, moment, [] { return false; }) || over.stop_requested()) return;
       requested = cpuSeconds();
       source.request_stop();
     });
-    SearchObserver nobody;
-    const auto plan = (*plannerNamed("optimal"))->plan({problem, &profile, {.threads = 1}, {}}, nobody, source.get_token());
+    const auto plan = planner.plan({problem, &profile, {.threads = 1}, {}}, nobody, source.get_token());
     const double ended = cpuSeconds();
+    stopper.request_stop();
     stopper.join();
-    longest = std::max(longest, ended - requested);
-    fmt::print("  stopped after {} ms, returned {:.0f} ms later ({})\n", 50 + i * 12000 / times, 1e3 * (ended - requested),
-               plan ? "a plan" : plan.error().what);
+    if (requested == 0) {
+      ++late;
+      continue;
+    }
+    if (!plan) ++without;
+    delays.push_back(ended - requested);
+    if (delays.back() > 0.05) fmt::print("  stopped after {:.3f} s, returned {:.0f} ms later\n", moment.count(), 1e3 * delays.back());
   }
-  fmt::print("longest: {:.0f} ms of CPU time (target 50 ms)\n", 1e3 * longest);
+  std::ranges::sort(delays);
+  if (delays.empty()) return;
+  fmt::print("{} {}: {:.1f} s; stopped {} times ({} had ended before, {} had no plan yet); returned after {:.1f} ms of CPU time (median), "
+             "{:.1f} (99 of 100), {:.1f} (longest; target 50)\n",
+             c.cluster, c.model, whole.count(), delays.size(), late, without, 1e3 * delays[delays.size() / 2], 1e3 * delays[delays.size() * 99 / 100],
+             1e3 * delays.back());
 }
 
 /// Up to 16 devices of one to three types behind unlike links, small models, any batch.
@@ -288,6 +313,7 @@ void whatIf() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what there is stays, whatever happens to the rest
   if (argc >= 2 && std::string(argv[1]) == "sailor") {
     const auto data = referenceData("sailor");
     if (!data) fmt::print(stderr, "error: no reference data; EVENKEEL_REFERENCE_DATA names no folder that holds sailor/\n");
@@ -314,8 +340,8 @@ int main(int argc, char** argv) {
     compareSmall(std::atoi(argv[2]));
     return 0;
   }
-  if (argc == 3 && std::string(argv[1]) == "cancel") {
-    measureCancelling(std::atoi(argv[2]));
+  if ((argc == 3 || argc == 4) && std::string(argv[1]) == "cancel") {
+    measureCancelling(std::atoi(argv[2]), std::clamp(argc == 4 ? std::atoi(argv[3]) : 4, 1, 4));
     return 0;
   }
   for (int i = 0; i < 4; ++i) {

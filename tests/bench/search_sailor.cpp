@@ -47,12 +47,26 @@ struct Cards {
   int count;
 };
 
+/// GH200 with 96 GB, which our catalogue does not have: as its data sheet has it, fp32 as TF32.
+constexpr const char* kGraceHopper = "GH-96";
+constexpr const char* kInItsPlace = "H100-80-SXM";
+void makeGraceHopper(DeviceType& type) {
+  type.name = kGraceHopper;
+  type.peak[Precision::Fp32] = {494.7e12};
+  type.memory = {static_cast<std::int64_t>(95.6 * (1 << 30))};
+  type.memoryBandwidth = fromGbs(4000);
+}
+
 Cluster clusterOf(const std::vector<Cards>& cards, const SailorLinks& links) {
   std::string text;
   for (const Cards& of : cards) {
-    if (of.count > 0) text += fmt::format("{}{}x{}:{}", text.empty() ? "" : ",", of.count / kPerNode, kPerNode, deviceNameOf(of.name));
+    const std::string name = of.name == std::string_view(kGraceHopper) ? kInItsPlace : deviceNameOf(of.name);
+    if (of.count > 0) text += fmt::format("{}{}x{}:{}", text.empty() ? "" : ",", of.count / kPerNode, kPerNode, name);
   }
   Cluster cluster = *parseClusterShorthand(text);
+  for (DeviceType& type : cluster.deviceTypes) {
+    if (type.name == kInItsPlace) makeGraceHopper(type);
+  }
   for (Node& node : cluster.nodes) {
     const std::string& type = cluster.deviceTypes[static_cast<std::size_t>(node.devices.front().type)].name;
     const auto card = std::ranges::find_if(cards, [&](const Cards& of) { return deviceNameOf(of.name) == type; });

@@ -64,6 +64,12 @@ class EveryPlan {
   }
 
  private:
+  /// By pipeline: the rings behind it; and the optimizer.
+  struct Behind {
+    std::vector<double> sync;
+    double optimizer = 0;
+  };
+
   [[nodiscard]] bool isOver() const { return steps_ <= 0 || plans_ <= 0 || session_.stopped(); }
   [[nodiscard]] double bestTime() const { return measure_ == Measure::ClosedForm ? maker_.closedForm() : session_.incumbentTime().value; }
 
@@ -114,6 +120,12 @@ class EveryPlan {
       if (i + 1 < kept_.size()) nextDevices_[i] = kept_[i].uses == kept_[i + 1].uses ? nextDevices_[i + 1] : i + 1;
     }
     times_.assign(kept_.size(), {});
+    stagesOf_.clear();
+    for (const ListedPipeline& pipeline : kept_) {
+      std::vector<std::array<std::size_t, 2>> stages;  // each ends where the next one begins
+      for (const ListedPipeline::Stage& stage : pipeline.stages) stages.push_back({stage.shape, static_cast<std::size_t>(stage.units.first)});
+      stagesOf_.push_back(knownStages_.try_emplace(std::move(stages), knownStages_.size()).first->second);
+    }
     std::vector<std::size_t> chosen;
     combine(0, list_.all(), 0, chosen);
     flush();
@@ -150,6 +162,19 @@ class EveryPlan {
     return found != times.end() ? found->second : times[samples] = list_.timeOf(kept_[kept], samples);
   }
 
+  /// What follows these pipelines at least; micro-batches and samples do not matter. Null: they do not fit with these samples.
+  [[nodiscard]] const Behind* behindOf(const std::vector<std::size_t>& chosen, const std::vector<const ListedPipeline*>& pipelines,
+                                       const std::vector<std::int64_t>& samples) {
+    std::vector<std::size_t> ids;
+    for (const std::size_t index : chosen) ids.push_back(stagesOf_[index]);
+    const auto found = behind_.find(ids);
+    if (found != behind_.end()) return &found->second;
+    --plans_;
+    const std::vector<Pipeline> any = list_.placed(pipelines, samples);
+    if (any.empty()) return nullptr;
+    return &(behind_[std::move(ids)] = {syncBehind(space_.model(), any), syncTime(space_.model(), any).optimizer.value});
+  }
+
   /// Every way to give the batch to these pipelines; by the closed form all are as good.
   void split(const std::vector<std::size_t>& chosen) {
     std::vector<const ListedPipeline*> pipelines;
@@ -169,18 +194,15 @@ class EveryPlan {
       assess(pipelines, samples);
       return;
     }
-    --plans_;
-    const std::vector<Pipeline> any = list_.placed(pipelines, samples);
-    if (any.empty()) return;
-    const std::vector<double> sync = syncBehind(space_.model(), any);
-    const double optimizer = syncTime(space_.model(), any).optimizer.value;
+    const Behind* const behind = behindOf(chosen, pipelines, samples);
+    if (behind == nullptr) return;
     const auto give = [&](const auto& self, std::size_t p, std::int64_t left) -> void {
       if (isOver()) return;
       const bool isLast = p + 1 == pipelines.size();
       const std::int64_t least = pipelines[p]->leastSamples(), most = std::min(pipelines[p]->samples, isLast ? left : left - 1);
       for (std::int64_t of = isLast ? std::max(least, left) : least; of <= most; ++of) {
         --steps_;
-        if (timeOf(chosen[p], of) + sync[p] + optimizer >= session_.incumbentTime().value) break;
+        if (timeOf(chosen[p], of) + behind->sync[p] + behind->optimizer >= session_.incumbentTime().value) break;
         samples[p] = of;
         if (isLast) assess(pipelines, samples);
         else self(self, p + 1, left - of);
@@ -216,6 +238,9 @@ class EveryPlan {
   std::vector<ListedPipeline> kept_;
   std::vector<std::size_t> nextDevices_;                // of kept_: the next one on other devices
   std::vector<std::map<std::int64_t, double>> times_;   // of kept_, by samples
+  std::map<std::vector<std::array<std::size_t, 2>>, std::size_t> knownStages_;  // (shape, first unit) of a pipeline's stages
+  std::vector<std::size_t> stagesOf_;                                           // of kept_
+  std::map<std::vector<std::size_t>, Behind> behind_;                           // by the stages of pipelines
   std::vector<std::vector<Pipeline>> waiting_;
 };
 

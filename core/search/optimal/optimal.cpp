@@ -251,7 +251,8 @@ Planner optimalPlanner() {
           .summary = "ours: priced pipelines packed into the cluster, with a bound on how far from the best the plan can be",
           .options = optimal::optionInfos(),
           .deviations =
-              {"the closed-form gap speaks of tp in powers of two and replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples; "
+              {"the closed-form gap speaks of tp in powers of two, replicas that take 1, 2, 3, 4, 6, 8, 12, ... samples and stages that "
+               "have room for full micro-batches; "
                "the bound of the reported number of every valid plan",
                "up to 64 devices the plans of uniform, eth and hexiscale are candidates too (up to 16 those of metis), and plans that "
                "leave types or slow nodes idle; up to 256 devices those of uniform and eth where its own gap is above 3 %",

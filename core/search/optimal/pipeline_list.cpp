@@ -131,7 +131,8 @@ long PipelineList::optionOf(int kind, int tp, int samples) const {
 }
 
 /// All layers are alike: what a stage begins with, whether it has the head and how many units it has tell its time.
-double PipelineList::stageTimeOf(std::size_t option, UnitRange units, int inFlight) {
+double PipelineList::stageTimeOf(std::size_t option, UnitRange units, double inFlight) {
+  if (inFlight != std::floor(inFlight)) return options_.time(option, units, inFlight);
   std::vector<double>& times = times_[option];
   const auto count = static_cast<std::size_t>(unitCount_);
   if (times.empty()) times.assign(6 * (count + 1) * static_cast<std::size_t>(deviceCount_ + 1), -1.0);
@@ -142,19 +143,37 @@ double PipelineList::stageTimeOf(std::size_t option, UnitRange units, int inFlig
   return time;
 }
 
-std::optional<PipelineList::Compute> PipelineList::computeOf(const ListedPipeline::Stage& stage, int microBatch, int samples,
-                                                             int inFlight) {
+/// Of the first of so many stages. Where it holds all micro-batches, a smaller last one is among them.
+PipelineList::Held PipelineList::heldOf(std::int64_t stages, std::int64_t microBatches, int microBatch, std::int64_t samples) {
+  const bool isSmaller = stages >= microBatches && microBatches > 1;
+  return {static_cast<int>(std::min(stages, microBatches)),
+          isSmaller ? static_cast<int>(samples - (microBatches - 1) * microBatch) : microBatch};
+}
+
+std::vector<double> PipelineList::inFlightOf(int dp, int microBatch, Held held) {
+  std::vector<double> all(static_cast<std::size_t>(dp), held.count);
+  if (held.last == microBatch) return all;
+  const std::vector<int> full = evenShares(dp, microBatch, microBatch), last = evenShares(dp, microBatch, held.last);
+  for (std::size_t r = 0; r < all.size(); ++r) all[r] += static_cast<double>(last[r]) / full[r] - 1;
+  return all;
+}
+
+std::optional<PipelineList::Compute> PipelineList::computeOf(const ListedPipeline::Stage& stage, int microBatch, int samples, Held held) {
   const StageShape& shape = shapes_[stage.shape];
   const int dp = shape.dp();
   Compute slowest;
   int before = -1;
+  double inFlight = held.count, inFlightBefore = 0;
   std::size_t setBefore = 0;
+  const std::vector<double> smaller = held.last == microBatch ? std::vector<double>{} : inFlightOf(dp, microBatch, held);
   const std::vector<int> uneven = samples == microBatch ? std::vector<int>{} : evenShares(dp, microBatch, samples);
   for (int r = 0; r < dp; ++r) {
     const auto replica = static_cast<std::size_t>(r);
     const int share = uneven.empty() ? microBatch / dp + (r < microBatch % dp ? 1 : 0) : uneven[replica];
-    if (share == 0 || (share == before && shape.sets[replica] == setBefore)) continue;
+    if (!smaller.empty()) inFlight = smaller[replica];
+    if (share == 0 || (share == before && shape.sets[replica] == setBefore && inFlight == inFlightBefore)) continue;
     before = share;
+    inFlightBefore = inFlight;
     setBefore = shape.sets[replica];
     const long option = optionOf(sets_[setBefore].kind, shape.tp, share);
     if (option < 0) {
@@ -238,6 +257,8 @@ void PipelineList::extend(Run& run, int unit) {
   }
   const auto behind = static_cast<int>(run.stages.size());
   const double fill = run.fill, pace = run.pace;
+  // Where all are held, the last micro-batch may be a small part: how small is not known yet.
+  const int held = behind + 1 < run.inFlight ? behind + 1 : std::max(1, run.inFlight - 1);
   for (std::size_t s = 0; s < shapes_.size(); ++s) {
     const StageShape& shape = shapes_[s];
     bool isFree = shape.dp() <= run.microBatch;
@@ -250,7 +271,7 @@ void PipelineList::extend(Run& run, int unit) {
     for (int first = run.free > 0 ? unit - 1 : 0; first >= 0; --first) {
       if (--*run.query.stepsLeft <= 0) break;
       const ListedPipeline::Stage stage{s, {first, unit}};
-      const auto compute = computeOf(stage, run.microBatch, run.microBatch, std::min(behind + 1, run.inFlight));
+      const auto compute = computeOf(stage, run.microBatch, run.microBatch, {held, run.microBatch});
       if (!compute) {
         if (first > 0) break;  // more units do not fit either, but for a model that is whole
         continue;
@@ -294,9 +315,9 @@ std::optional<PipelineTimes> PipelineList::timesOf(const ListedPipeline& pipelin
   const auto last = static_cast<int>(samples - (times.microBatches - 1) * microBatch);
   for (int i = 0; i < count; ++i) {
     const ListedPipeline::Stage& stage = pipeline.stages[static_cast<std::size_t>(i)];
-    const auto inFlight = static_cast<int>(std::min<std::int64_t>(count - i, times.microBatches));
+    const Held held = heldOf(count - i, times.microBatches, microBatch, samples);
     for (const int of : {microBatch, last}) {
-      const auto compute = computeOf(stage, microBatch, of, inFlight);
+      const auto compute = computeOf(stage, microBatch, of, held);
       if (!compute) return std::nullopt;
       const double send = i + 1 < count ? sendBetween(stage.shape, pipeline.stages[static_cast<std::size_t>(i) + 1].shape, microBatch, of) : 0.0;
       StageTime time{Seconds{compute->forward}, Seconds{compute->backward}, Seconds{send}};
@@ -418,7 +439,8 @@ std::vector<Pipeline> PipelineList::placed(std::span<const ListedPipeline* const
       const StageShape& shape = shapes_[of.shape];
       if (shape.dp() > pipeline.microBatch) return {};
       Stage& stage = pipeline.stages.emplace_back(stageOf(of, used));
-      const auto inFlight = static_cast<int>(std::min(count - i, pipeline.microBatchCount()));
+      const std::vector<double> inFlight =
+          inFlightOf(shape.dp(), pipeline.microBatch, heldOf(count - i, pipeline.microBatchCount(), pipeline.microBatch, samples[p]));
       const auto [sharers, exchangers] = std::ranges::minmax(
           std::span(holders).subspan(static_cast<std::size_t>(of.units.first), static_cast<std::size_t>(of.units.size())));
       const StageOptions& options = space_.options(sharers, exchangers);
@@ -429,12 +451,13 @@ std::vector<Pipeline> PipelineList::placed(std::span<const ListedPipeline* const
         const long option = optionOf(sets_[shape.sets[static_cast<std::size_t>(r)]].kind, shape.tp, share);
         if (option < 0) return {};
         const auto o = static_cast<std::size_t>(option);
-        const double time = options.time(o, of.units, inFlight);
+        const double held = inFlight[static_cast<std::size_t>(r)];
+        const double time = options.time(o, of.units, held);
         if (time == kNever) return {};
         const double added = (time - options.work(o, of.units)) / options.work(o, of.units);
         if (added <= longest) continue;
         longest = added;
-        stage.recompute = options.recompute(o, of.units, inFlight);
+        stage.recompute = options.recompute(o, of.units, held);
       }
     }
   }

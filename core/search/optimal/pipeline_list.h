@@ -80,9 +80,16 @@ class PipelineList {
   void addShapes();
   [[nodiscard]] std::vector<std::int64_t> mostSamplesIn(double limit);
   [[nodiscard]] long optionOf(int kind, int tp, int samples) const;
-  /// Of a stage with so many samples in flight; nothing: it does not fit, or was not planned for.
-  [[nodiscard]] std::optional<Compute> computeOf(const ListedPipeline::Stage& stage, int microBatch, int samples, int inFlight);
-  [[nodiscard]] double stageTimeOf(std::size_t option, UnitRange units, int inFlight);
+  /// Micro-batches that a stage holds at once; `last`: samples of the last of them.
+  struct Held {
+    int count = 1, last = 0;
+  };
+  /// Of a stage of which `samples` are asked; nothing: it does not fit, or was not planned for.
+  [[nodiscard]] std::optional<Compute> computeOf(const ListedPipeline::Stage& stage, int microBatch, int samples, Held held);
+  [[nodiscard]] static Held heldOf(std::int64_t stages, std::int64_t microBatches, int microBatch, std::int64_t samples);
+  /// In micro-batches, by replica.
+  [[nodiscard]] static std::vector<double> inFlightOf(int dp, int microBatch, Held held);
+  [[nodiscard]] double stageTimeOf(std::size_t option, UnitRange units, double inFlight);
   [[nodiscard]] double sendBetween(std::size_t from, std::size_t to, int microBatch, int samples);
   [[nodiscard]] evenkeel::Stage stageOf(const ListedPipeline::Stage& stage, Counts& used) const;
   void extend(Run& run, int unit);

@@ -30,12 +30,17 @@ constexpr double kShallowPart = 0.25;
 
 }  // namespace
 
+int inFlightMicroBatches(Measure measure, int stages, int microBatches) {
+  if (stages < microBatches || measure == Measure::ClosedForm) return std::min(stages, microBatches);
+  return std::max(1, microBatches - 1);
+}
+
 PathTime timeOf(const StageOptions& options, const Path& path, Measure measure, int microBatches) {
   PathTime time;
   const int count = static_cast<int>(path.size());
   for (int i = 0; i < count; ++i) {
     const PathStage& stage = path[static_cast<std::size_t>(i)];
-    const double t = options.time(stage.option, stage.units, std::min(count - i, microBatches));
+    const double t = options.time(stage.option, stage.units, inFlightMicroBatches(measure, count - i, microBatches));
     const double send = i + 1 < count ? options.send(stage.option) : 0.0;
     if (measure == Measure::ClosedForm) {
       time.fill += t + send;

@@ -34,6 +34,10 @@ enum class Measure {
 /// sync while it still works.
 enum class Synced { AnyStage, FirstStage };
 
+/// What the first of so many stages holds of so many micro-batches at least. Where it holds all, the last one may be a small part of one;
+/// the closed form knows full ones only.
+[[nodiscard]] int inFlightMicroBatches(Measure measure, int stages, int microBatches);
+
 /// fill + (M - 1) pace, by a measure.
 struct PathTime {
   double fill = 0, pace = 0;  // infinite: does not fit

@@ -222,7 +222,7 @@ PriceSearch::Shortest PriceSearch::shortest(const Node& node, double perShare, d
   if (mostStages_ > 1) merge(freeRow_, node, 1, aheadOf(mostStages_, node), perShare, forgiven);
   relaxBefore();
   for (int stages = 2; stages <= mostStages_; ++stages) {
-    merge(merged_[static_cast<std::size_t>(stages - 1)], node, std::min(stages, node.least), aheadOf(stages, node), perShare,
+    merge(merged_[static_cast<std::size_t>(stages - 1)], node, inFlightMicroBatches(measure_, stages, node.least), aheadOf(stages, node), perShare,
           forgiven);
     const auto& behind = value_[static_cast<std::size_t>(stages - 2)];
     const std::vector<double>& first = merged_[static_cast<std::size_t>(stages - 1)].first;
@@ -269,7 +269,7 @@ Path PriceSearch::pathOf(int stages, const Node& node, double perShare, double f
       }
     }
     assert(count > 0);
-    const auto& times = options_.times(std::min(left, node.least));
+    const auto& times = options_.times(inFlightMicroBatches(measure_, left, node.least));
     const double ahead = aheadOf(left, node);
     PathStage stage{0, {unit, unit + static_cast<int>(count)}};
     double least = kNever;

@@ -2,6 +2,7 @@
 #include "core/search/optimal/stage_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -16,6 +17,7 @@ constexpr std::int64_t kBoundaryBuffers = 4;
 
 std::size_t index(UnitKind kind) { return static_cast<std::size_t>(kind); }
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t roundedUp(double value) { return static_cast<std::int64_t>(std::ceil(value)); }
 
 }  // namespace
 
@@ -188,7 +190,7 @@ StageOptions::Counts StageOptions::countsOf(UnitRange units) const {
   return counts;
 }
 
-bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const {
+bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, double inFlight, bool alone, Mix& mix) const {
   const RecomputeMixes& mixes = costs.mixes[mix.mixes];
   std::int64_t room = costs.capacity - costs.reserved;
   std::int64_t saved = 0;
@@ -209,7 +211,8 @@ bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFli
   for (mix.step = 0;; ++mix.step) {
     mix.units = 0;
     const std::int64_t transient = std::max(inPart ? mixes.transient : 0, *std::ranges::max_element(workspace));
-    const std::int64_t lack = inFlight * saved + transient - room;
+    const std::int64_t held = roundedUp(inFlight * static_cast<double>(saved));
+    const std::int64_t lack = held + transient - room;
     if (lack <= 0) return true;
     if (mix.step == mixes.steps.size()) return false;
     const RecomputeStep& step = mixes.steps[mix.step];
@@ -223,8 +226,8 @@ bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFli
       }
     } else {
       // While some units recompute as before, there is the workspace of both.
-      const std::int64_t now = inFlight * saved + std::max(transient, step.transient.value) - room;
-      const std::int64_t needed = ceilDivide(now, step.freed * inFlight);
+      const std::int64_t now = held + std::max(transient, step.transient.value) - room;
+      const std::int64_t needed = roundedUp(static_cast<double>(now) / (static_cast<double>(step.freed) * inFlight));
       if (needed < units) {
         mix.units = static_cast<int>(needed);
         mix.seconds += mix.units * step.seconds;
@@ -238,7 +241,7 @@ bool StageOptions::takeSteps(const Costs& costs, const Counts& counts, int inFli
 }
 
 /// The fastest of the mixes; those that need more workspace are asked only where the ones before do not do without any time.
-bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& best) const {
+bool StageOptions::mixOf(const Costs& costs, const Counts& counts, double inFlight, bool alone, Mix& best) const {
   bool found = false;
   for (std::size_t m = 0; m < costs.mixes.size(); ++m) {
     Mix mix{.mixes = m};
@@ -250,7 +253,7 @@ bool StageOptions::mixOf(const Costs& costs, const Counts& counts, int inFlight,
   return found;
 }
 
-double StageOptions::timeOf(const Costs& costs, const Counts& counts, int inFlight, bool alone) const {
+double StageOptions::timeOf(const Costs& costs, const Counts& counts, double inFlight, bool alone) const {
   Mix mix;
   if (!mixOf(costs, counts, inFlight, alone, mix)) return kNever;
   for (std::size_t k = 0; k < 4; ++k) mix.seconds += counts[k] * (costs.units[k].forward + costs.units[k].backward).value;
@@ -324,11 +327,11 @@ std::int64_t StageOptions::parameters(std::size_t option, UnitRange units) const
   return sum;
 }
 
-double StageOptions::time(std::size_t option, UnitRange units, int inFlight) const {
+double StageOptions::time(std::size_t option, UnitRange units, double inFlight) const {
   return timeOf(costs_[option], countsOf(units), inFlight, units.size() == unitCount_);
 }
 
-std::vector<Recompute> StageOptions::recompute(std::size_t option, UnitRange units, int inFlight) const {
+std::vector<Recompute> StageOptions::recompute(std::size_t option, UnitRange units, double inFlight) const {
   const Costs& costs = costs_[option];
   Mix mix;
   if (!mixOf(costs, countsOf(units), inFlight, units.size() == unitCount_, mix)) return {};

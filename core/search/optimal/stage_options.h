@@ -73,10 +73,11 @@ class StageOptions {
   [[nodiscard]] std::int64_t parameters(std::size_t option, UnitRange units) const;
   [[nodiscard]] double send(std::size_t option) const { return costs_[option].send; }
 
-  /// Time of the stage of `units`; infinite if it does not fit.
-  [[nodiscard]] double time(std::size_t option, UnitRange units, int inFlight) const;
+  /// Time of the stage of `units`; infinite if it does not fit. Where all micro-batches are in flight, a smaller last one counts as a
+  /// part.
+  [[nodiscard]] double time(std::size_t option, UnitRange units, double inFlight) const;
   /// The recomputation that `time` stands for (Purpose::Plan).
-  [[nodiscard]] std::vector<Recompute> recompute(std::size_t option, UnitRange units, int inFlight) const;
+  [[nodiscard]] std::vector<Recompute> recompute(std::size_t option, UnitRange units, double inFlight) const;
 
  private:
   struct Costs {
@@ -99,9 +100,9 @@ class StageOptions {
     double seconds = 0;
   };
   [[nodiscard]] Counts countsOf(UnitRange units) const;
-  [[nodiscard]] bool takeSteps(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
-  [[nodiscard]] bool mixOf(const Costs& costs, const Counts& counts, int inFlight, bool alone, Mix& mix) const;
-  [[nodiscard]] double timeOf(const Costs& costs, const Counts& counts, int inFlight, bool alone) const;
+  [[nodiscard]] bool takeSteps(const Costs& costs, const Counts& counts, double inFlight, bool alone, Mix& mix) const;
+  [[nodiscard]] bool mixOf(const Costs& costs, const Counts& counts, double inFlight, bool alone, Mix& mix) const;
+  [[nodiscard]] double timeOf(const Costs& costs, const Counts& counts, double inFlight, bool alone) const;
   [[nodiscard]] Costs costsOf(const StageOption& option) const;
   [[nodiscard]] double sendOf(const StageOption& option) const;
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -135,14 +136,80 @@ std::vector<Pipeline> randomPlan(const Problem& problem, Dice& dice) {
   return pipelines;
 }
 
+/// One to three moves from a plan: samples of a micro-batch or of a pipeline, units of a stage, ops that are recomputed. It may not fit, or
+/// lose its shape.
+std::vector<Pipeline> movedPlan(std::vector<Pipeline> pipelines, Dice& dice) {
+  const auto any = [&](auto& list) -> auto& { return list[static_cast<std::size_t>(dice.below(static_cast<int>(list.size())))]; };
+  for (int moves = 1 + dice.below(3); moves > 0; --moves) {
+    Pipeline& pipeline = any(pipelines);
+    switch (dice.below(4)) {
+      case 0:
+        pipeline.microBatch = std::max(1, pipeline.microBatch + dice.below(5) - 2);
+        for (Stage& stage : pipeline.stages) stage.shares.clear();
+        break;
+      case 1: {
+        const int samples = dice.below(4);
+        pipeline.localBatch += samples;
+        any(pipelines).localBatch -= samples;
+        break;
+      }
+      case 2: {
+        if (pipeline.stages.size() < 2) break;
+        const auto s = static_cast<std::size_t>(dice.below(static_cast<int>(pipeline.stages.size()) - 1));
+        pipeline.stages[s].units.last = pipeline.stages[s + 1].units.first += dice.below(2) == 0 ? 1 : -1;
+        for (Stage& stage : pipeline.stages) stage.recompute.clear();
+        break;
+      }
+      default: {
+        Stage& stage = any(pipeline.stages);
+        stage.recompute.clear();
+        if (dice.below(2) == 0) stage.recompute = {{stage.units, {static_cast<Op>(dice.below(kOpCount))}}};
+      }
+    }
+  }
+  return pipelines;
+}
+
+/// Sharded state, ways of sync, drawn connections, and switches, some of which limit what passes them in total.
+void vary(Problem& problem, Dice& dice) {
+  problem.training.zeroStage = dice.below(3);
+  const std::array syncs = {GradientSync::Block, GradientSync::Tensor, GradientSync::Device};
+  problem.training.gradientSync = syncs[static_cast<std::size_t>(dice.below(problem.training.zeroStage == 0 ? 3 : 2))];
+  Cluster& cluster = problem.cluster;
+  const auto nodes = static_cast<int>(cluster.nodes.size());
+  if (nodes > 1 && dice.below(4) == 0) cluster.links.push_back({0, 1 + dice.below(nodes - 1), {fromGbs(1 + dice.below(100)), fromMicroseconds(dice.below(40))}});
+  const int leaves = dice.below(3);  // 1: one switch over all nodes
+  if (leaves == 0) return;
+  const auto drawn = [&](std::string name) {
+    return Switch{.name = std::move(name),
+                  .members = {},
+                  .bandwidth = fromGbs(5 + dice.below(40)),
+                  .total = dice.below(2) == 0 ? BytesPerSecond{} : fromGbs(3 + dice.below(60)),
+                  .latency = fromMicroseconds(dice.below(5))};
+  };
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    Switch& one = cluster.switches.emplace_back(drawn(fmt::format("leaf-{}", leaf)));
+    for (int n = leaf; n < nodes; n += leaves) one.members.push_back(cluster.nodes[static_cast<std::size_t>(n)].name);
+    if (one.members.empty()) cluster.switches.pop_back();
+  }
+  if (cluster.switches.size() < 2) return;
+  Switch spine = drawn("spine");
+  for (const Switch& leaf : cluster.switches) spine.members.push_back(leaf.name);
+  cluster.switches.push_back(std::move(spine));
+}
+
 // optimal.md 6.1: one wrong `break` made a bound invalid. The bound speaks of every valid plan, whoever made it.
 /// Where sync or sends rule, a lucky placement of a random plan may win: at most one problem in a hundred, by at most 10 %.
-TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsHardlyEverSlowerThanOne) {
-  int plans = 0, problems = 0;
+TEST(Optimal, ProvesNoBoundThatAnyPlanBeatsAndIsHardlyEverSlowerThanARandomOne) {
+  constexpr int kDevicesForMetis = 12;  // it takes its time
+  int plans = 0, moved = 0, planned = 0, problems = 0;
   std::set<std::uint64_t> beaten;
   double closest = 1e9, worst = 1;
-  for (const std::uint64_t i : sweepIndices(12, 500)) {
-    const Problem problem = randomProblem(i, isFullRun() ? 64 : 24, {"gpt3-350m", "gpt3-2.7b", "llama2-7b", "gpt3-13b"});
+  const std::vector<std::uint64_t> indices = sweepIndices(6, 500);
+  for (const std::uint64_t i : indices) {
+    Problem problem = randomProblem(i, isFullRun() ? 64 : 24, {"gpt3-350m", "gpt3-2.7b", "llama2-7b", "gpt3-13b"});
+    Dice dice(i, "random plans");
+    if (i % 4 != 0) vary(problem, dice);
     const auto plan = planWith("optimal", problem);
     if (!plan) {
       ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << i << ": " << plan.error().text();
@@ -153,28 +220,47 @@ TEST(Optimal, ProvesNoBoundThatARandomPlanBeatsAndIsHardlyEverSlowerThanOne) {
     ASSERT_GE(plan->search.at("closed_form_gap").get<double>(), -1e-9) << "problem " << i;
     const AnalyticProfile profile(problem.model, problem.training);
     const CostModel model(problem.cluster, problem.model, problem.training, profile);
-    Dice dice(i, "random plans");
-    for (int attempt = 0; attempt < sweep(400, 2000); ++attempt) {
-      Plan other = *plan;
-      other.pipelines = randomPlan(problem, dice);
-      const Evaluation evaluation = evaluate(model, other, {}, false);
-      if (!evaluation.valid()) continue;
-      ++plans;
-      const Seconds time = evaluation.plan.predicted->iteration;
-      ASSERT_GE(time, plan->predicted->lowerBound) << "problem " << i << ", random plan " << attempt;
-      if (time < plan->predicted->iteration) {
+    const auto note = [&](Seconds time, const std::string& whose) {
+      if (time < plan->predicted->iteration * (1 - 1e-9)) {
         beaten.insert(i);
         worst = std::max(worst, plan->predicted->iteration / time);
-        std::cout << "problem " << i << ", random plan " << attempt << " is faster: " << plan->predicted->iteration / time
-                  << '\n';
+        std::cout << "problem " << i << ", " << whose << " is faster: " << plan->predicted->iteration / time << '\n';
       }
       closest = std::min(closest, time / plan->predicted->lowerBound);
+    };
+    std::vector<std::vector<Pipeline>> good = {plan->pipelines};
+    for (const Planner& planner : planners()) {
+      if (planner.name == "optimal" || (planner.name == "metis" && problem.cluster.deviceCount() > kDevicesForMetis)) continue;
+      const auto other = planWith(planner.name, problem);
+      if (!other) continue;
+      ++planned;
+      ASSERT_GE(other->predicted->iteration, plan->predicted->lowerBound) << "problem " << i << ", " << planner.name;
+      note(other->predicted->iteration, planner.name);
+      if (planner.name == "eth" || planner.name == "uniform") {
+        EXPECT_LE(plan->predicted->iteration.value, other->predicted->iteration.value * (1 + 1e-9)) << "problem " << i << ", " << planner.name;
+      }
+      good.push_back(other->pipelines);
+    }
+    for (int attempt = 0; attempt < sweep(300, 4000); ++attempt) {
+      Plan other = *plan;
+      const bool isMoved = attempt % 2 == 1;
+      other.pipelines = isMoved ? movedPlan(good[static_cast<std::size_t>(attempt) / 2 % good.size()], dice) : randomPlan(problem, dice);
+      const Evaluation evaluation = evaluate(model, other, {}, false);
+      if (!evaluation.valid()) continue;
+      ++(isMoved ? moved : plans);
+      const Seconds time = evaluation.plan.predicted->iteration;
+      ASSERT_GE(time, plan->predicted->lowerBound) << "problem " << i << ", plan " << attempt;
+      note(time, fmt::format("{} plan {}", isMoved ? "moved" : "random", attempt));
     }
   }
-  std::cout << plans << " valid random plans of " << problems << " problems; the nearest is at " << closest << " of its bound\n";
+  std::cout << plans << " random, " << moved << " moved and " << planned << " planners' plans that are valid, of " << problems
+            << " problems; the nearest is at " << closest << " of its bound; " << beaten.size() << " beat optimal, at most by " << worst << '\n';
+  if (isSharded()) return;  // a few problems say nothing of how often
   EXPECT_LE(100 * static_cast<int>(beaten.size()), problems) << "at worst by a factor of " << worst;
   EXPECT_LE(worst, 1.1);
   EXPECT_GT(plans, 100);
+  EXPECT_GT(moved, 100);
+  EXPECT_GT(planned, problems);
 }
 
 // 4 V100 and then one more behind 1 GB/s: 537 ms became 681 ms, because all planners used it.

@@ -2,9 +2,10 @@
 #include "tests/core/search/oracle.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 
 #include "core/cost/evaluate.h"
 #include "core/cost/memory.h"
@@ -61,11 +62,13 @@ struct Oracle::Search {
   std::vector<Part> parts;
   Counts left;
   Seconds fill, pace;  // closed form: as there; reported: no schedule of `most` - 1 full micro-batches takes less than the fill
+  std::vector<Seconds> inFront;  // by unit: what a micro-batch takes in the units before it at least
 
   bool isKeeping = false;
   std::vector<std::int64_t> bestAlone;   // by the devices used: most samples of one pipeline among several
-  std::vector<std::int64_t> mostOfRest;  // by the devices left: no pipelines on them train more
-  std::vector<Structure> kept;
+  std::vector<std::int64_t> mostOfRest;  // by the devices left: no pipelines on them train more, at first by their work alone
+  std::vector<Structure> kept;           // those of the same devices side by side, what trains most first
+  std::vector<std::size_t> nextDevices;  // of kept: the first one on other devices
 };
 
 Oracle::Oracle(const Problem& problem)
@@ -120,6 +123,60 @@ void Oracle::addShapes() {
       } while (std::ranges::next_permutation(used).found);
     }
   }
+}
+
+/// Of one replica without recomputation.
+Seconds Oracle::timeOfUnit(int kind, int tp, int share, UnitKind unit) const {
+  const UnitCost cost = unitCost(model_.opCosts(kind, tp, share), unit, {});
+  return cost.forward + cost.backward;
+}
+
+/// By the devices: no pipelines on them train more in time, because each sample takes some time on some devices in each unit. With a
+/// second of a kind of unit on the devices of one class worth one, those of others work off the more the faster they are.
+std::vector<std::int64_t> Oracle::mostByWork(Seconds limit) const {
+  constexpr std::array kKinds = {UnitKind::Embedding, UnitKind::Attention, UnitKind::Mlp, UnitKind::Head};
+  std::vector<std::array<double, 4>> least(classes_.size());  // device seconds of a sample, by class and kind of unit
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      least[c][k] = std::numeric_limits<double>::infinity();
+      for (const Shape& shape : shapes_) {
+        if (shape.uses[c] == 0) continue;
+        for (int share = 1; share <= batch_; ++share)
+          least[c][k] = std::min(least[c][k], shape.tp * timeOfUnit(classes_[c].kind, shape.tp, share, kKinds[k]).value / share);
+      }
+    }
+  }
+  std::vector<std::int64_t> most;
+  for (const Counts& counts : everyCount(all_)) {
+    double samples = static_cast<double>(batch_);
+    for (const std::array<double, 4>& worth : least) {
+      double ofSample = 0, rate = 0;
+      for (int unit = 0; unit < unitCount_; ++unit) ofSample += worth[static_cast<std::size_t>(problem_.model.unitKind(unit))];
+      for (std::size_t c = 0; c < classes_.size(); ++c) {
+        double fastest = 0;
+        for (std::size_t k = 0; k < kKinds.size(); ++k) fastest = std::max(fastest, worth[k] / least[c][k]);
+        rate += counts[c] * fastest;
+      }
+      samples = std::min(samples, (1 + 1e-9) * limit.value * rate / ofSample);
+    }
+    most.push_back(static_cast<std::int64_t>(samples));
+  }
+  return most;
+}
+
+/// By unit: what a micro-batch takes in the units before it at least, on whatever devices.
+std::vector<Seconds> Oracle::leastInFront(int microBatch) const {
+  std::vector<Seconds> all(static_cast<std::size_t>(unitCount_) + 1);
+  for (int unit = 0; unit < unitCount_; ++unit) {
+    Seconds least{std::numeric_limits<double>::infinity()};
+    for (const Shape& shape : shapes_) {
+      if (shape.dp() > microBatch) continue;
+      for (const int c : shape.replicas)
+        least = std::min(least, timeOfUnit(classes_[static_cast<std::size_t>(c)].kind, shape.tp, microBatch / shape.dp(), problem_.model.unitKind(unit)));
+    }
+    all[static_cast<std::size_t>(unit) + 1] = all[static_cast<std::size_t>(unit)] + (1 - 1e-9) * least;
+  }
+  return all;
 }
 
 const Oracle::PartCost& Oracle::costOf(const Part& part, int microBatch, int samples) {
@@ -180,10 +237,16 @@ Stage Oracle::stageOf(const Part& part, Counts& used) const {
   return stage;
 }
 
-std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, int inFlight, bool isAlone,
+Oracle::Held Oracle::heldOf(std::int64_t stagesBehind, std::int64_t microBatches, int microBatch, std::int64_t samples) {
+  const std::int64_t count = std::min(stagesBehind + 1, microBatches);
+  const bool isSmaller = count == microBatches && count > 1;
+  return {static_cast<int>(count), isSmaller ? static_cast<int>(samples - (microBatches - 1) * microBatch) : microBatch};
+}
+
+std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, Held held, bool isAlone,
                                             const std::vector<int>& holders, std::optional<bool> isEndless) {
   const Shape& shape = shapes_[part.shape];
-  DeviceMemory device{.inFlight = inFlight};
+  DeviceMemory device{.inFlight = held.count};
   const bool hasWholeTied = isEndless ? !*isEndless : !isAlone;
   const std::int64_t tied = model_.tiedParameters(shape.tp);
   for (int unit = part.units.first; unit < part.units.last; ++unit) {
@@ -204,6 +267,7 @@ std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, in
     device.shardedParameters -= model_.tiedParameters(shape.tp) / holders.front();
   }
   const PartCost& cost = costOf(part, microBatch, microBatch);
+  const PartCost& last = costOf(part, microBatch, held.last);
   for (const std::size_t c : cost.fastestFirst) {
     bool fits = true;
     for (int r = 0; r < shape.dp() && fits; ++r) {
@@ -212,7 +276,9 @@ std::optional<std::size_t> Oracle::choiceOf(const Part& part, int microBatch, in
       device.saved = cost.choices[c].memory[replica].first;
       device.transient = cost.choices[c].memory[replica].second;
       device.boundary = isAlone ? Bytes{} : cost.choices[c].boundary[replica];
-      fits = lackOf(memoryUse(model_, device)) == Bytes{};
+      MemoryUse use = memoryUse(model_, device);
+      use.activations -= device.saved - last.choices[c].memory[replica].first;
+      fits = lackOf(use) == Bytes{};
     }
     if (fits) return c;
   }
@@ -233,24 +299,33 @@ void Oracle::extend(Search& search, int unit) {
     if (!isFree) continue;
     int free = 0;
     for (std::size_t c = 0; c < all_.size(); ++c) free += search.left[c] -= shape.uses[c];
+    const std::int64_t beside = search.mostOfRest[indexOf(search.left, all_)];
+    const std::vector<int> holders(static_cast<std::size_t>(unitCount_), shape.dp() + deviceCount_ - shape.dp() * shape.tp);
     const Seconds fill = search.fill, pace = search.pace;
     const Seconds send = behind == 0 ? Seconds{} : sendBetween(s, search.parts.back().shape, search.microBatch, search.microBatch);
     for (int first = unit - 1; first >= 0; --first) {
       if (first > 0 && free == 0) continue;
       const Part part{s, {first, unit}};
-      const std::vector<int> holders(static_cast<std::size_t>(unitCount_), shape.dp() + deviceCount_ - shape.dp() * shape.tp);
-      const auto choice = choiceOf(part, search.microBatch, std::min(behind + 1, search.most), first == 0 && behind == 0, holders);
+      // A last micro-batch may have a single sample.
+      const Held held = heldOf(behind, search.most, search.microBatch, (search.most - 1) * search.microBatch + 1);
+      const auto choice = choiceOf(part, search.microBatch, held, first == 0 && behind == 0, holders);
       if (!choice) continue;
       const PartCost::Choice& cost = costOf(part, search.microBatch, search.microBatch).choices[*choice];
       const Seconds time = cost.forward + cost.backward;
+      const Seconds inFront = search.inFront[static_cast<std::size_t>(first)];
       bool isInTime = true;
       if (search.measure == Measure::ClosedForm) {
         search.fill = fill + time + send;
         search.pace = std::max(pace, time + send);
-        isInTime = search.fill + (search.most - 1.0) * search.pace < search.limit;
+        isInTime = search.fill + inFront + (search.most - 1.0) * search.pace < search.limit;
       } else {
         search.fill = std::max(fill + time + 2.0 * send, std::max(1.0, search.most - 1.0) * time);
-        isInTime = search.fill < search.limit;
+        search.pace = std::max(pace, time);
+        isInTime = search.fill + inFront < search.limit;
+      }
+      if (isInTime) {  // with what others may train it must be enough
+        const double micros = behind + 1 > search.most ? search.most : 1 + std::floor((search.limit - inFront) / search.pace);
+        isInTime = micros * search.microBatch + static_cast<double>(beside) >= static_cast<double>(batch_);
       }
       if (isInTime) {
         search.parts.push_back(part);
@@ -274,8 +349,7 @@ std::optional<PipelineTimes> Oracle::timesOf(const Structure& structure, std::in
   for (int i = 0; i < count; ++i) {
     const Part& part = structure.parts[static_cast<std::size_t>(i)];
     const std::vector<int> holders(static_cast<std::size_t>(unitCount_), shapes_[part.shape].dp() + unused);
-    const auto inFlight = static_cast<int>(std::min<std::int64_t>(count - i, times.microBatches));
-    const auto choice = choiceOf(part, microBatch, inFlight, count == 1, holders);
+    const auto choice = choiceOf(part, microBatch, heldOf(count - i - 1, times.microBatches, microBatch, samples), count == 1, holders);
     if (!choice) return std::nullopt;
     for (const bool isLast : {false, true}) {
       const PartCost::Choice& cost = costOf(part, microBatch, isLast ? last : microBatch).choices[*choice];
@@ -377,37 +451,58 @@ void Oracle::evaluate(Search& search, const std::vector<const Structure*>& struc
   }
   Counts used(all_.size(), 0);
   std::vector<Pipeline> pipelines;
+  std::vector<std::vector<std::size_t>> choices;
   for (std::size_t p = 0; p < structures.size(); ++p) {
     const Structure& structure = *structures[p];
     const auto count = static_cast<std::int64_t>(structure.parts.size());
+    choices.emplace_back();
     Pipeline& pipeline = pipelines.emplace_back();
     pipeline.localBatch = samples[p];
     pipeline.microBatch = static_cast<int>(std::min<std::int64_t>(structure.microBatch, samples[p]));
     for (std::int64_t i = 0; i < count; ++i) {
       const Part& part = structure.parts[static_cast<std::size_t>(i)];
       if (shapes_[part.shape].dp() > pipeline.microBatch) return;
-      const auto inFlight = static_cast<int>(std::min(count - i, pipeline.microBatchCount()));
-      const auto choice = choiceOf(part, pipeline.microBatch, inFlight, count == 1, holders, isEndless);
+      const Held held = heldOf(count - i - 1, pipeline.microBatchCount(), pipeline.microBatch, samples[p]);
+      const auto choice = choiceOf(part, pipeline.microBatch, held, count == 1, holders, isEndless);
       if (!choice) return;
-      Stage& stage = pipeline.stages.emplace_back(stageOf(part, used));
-      Recompute recompute{part.units, {}};
-      for (std::size_t op = 0; op < kOpCount; ++op) {
-        if (recomputations_[*choice][op]) recompute.ops.push_back(static_cast<Op>(op));
-      }
-      if (!recompute.ops.empty()) stage.recompute.push_back(std::move(recompute));
+      choices.back().push_back(*choice);
+      pipeline.stages.push_back(stageOf(part, used));
+      recompute(pipeline.stages.back(), *choice);
     }
   }
-  ++evaluated_;
-  Seconds time;
-  if (search.measure == Measure::Reported) {
-    time = iterationTime(model_, pipelines);
-  } else {
-    for (const Pipeline& pipeline : pipelines) time = std::max(time, closedForm(pipelineTimes(model_, pipeline)));
+  while (true) {
+    ++evaluated_;
+    Seconds time;
+    if (search.measure == Measure::Reported) {
+      time = iterationTime(model_, pipelines);
+    } else {
+      for (const Pipeline& pipeline : pipelines) time = std::max(time, closedForm(pipelineTimes(model_, pipeline)));
+    }
+    if (time >= search.limit) return;
+    const auto lack = worstLack(model_, pipelines);
+    if (!lack) {
+      search.limit = time;
+      search.best = {time, std::move(pipelines)};
+      return;
+    }
+    // What no stage knows alone does not fit: the next choice, which takes no less time.
+    Stage& stage = pipelines[lack->pipeline].stages[lack->stage];
+    std::size_t& choice = choices[lack->pipeline][lack->stage];
+    const std::vector<std::size_t>& order =
+        costOf(structures[lack->pipeline]->parts[lack->stage], pipelines[lack->pipeline].microBatch, pipelines[lack->pipeline].microBatch).fastestFirst;
+    const auto next = std::next(std::ranges::find(order, choice));
+    if (next == order.end()) return;
+    recompute(stage, choice = *next);
   }
-  if (time >= search.limit) return;
-  if (worstLack(model_, pipelines)) throw std::logic_error("the oracle's memory is not that of the cost model");
-  search.limit = time;
-  search.best = {time, std::move(pipelines)};
+}
+
+void Oracle::recompute(Stage& stage, std::size_t choice) const {
+  stage.recompute.clear();
+  Recompute recompute{stage.units, {}};
+  for (std::size_t op = 0; op < kOpCount; ++op) {
+    if (recomputations_[choice][op]) recompute.ops.push_back(static_cast<Op>(op));
+  }
+  if (!recompute.ops.empty()) stage.recompute.push_back(std::move(recompute));
 }
 
 /// Every way to give the batch to these pipelines.
@@ -447,17 +542,19 @@ void Oracle::evaluateSplits(Search& search, const std::vector<std::size_t>& chos
 
 void Oracle::combine(Search& search, std::size_t first, Counts left, std::int64_t samples, std::vector<std::size_t>& chosen) {
   if (samples >= batch_ && chosen.size() > 1) evaluateSplits(search, chosen);
-  for (std::size_t next = first; next < search.kept.size(); ++next) {
+  for (std::size_t next = first; next < search.kept.size();) {
     const Structure& structure = search.kept[next];
-    bool isFree = true;
-    for (std::size_t c = 0; c < all_.size(); ++c) isFree = isFree && structure.uses[c] <= left[c];
-    if (!isFree) continue;
     Counts rest = left;
-    for (std::size_t c = 0; c < all_.size(); ++c) rest[c] -= structure.uses[c];
-    if (samples + structure.samples + search.mostOfRest[indexOf(rest, all_)] < batch_) continue;
+    bool isFree = true;
+    for (std::size_t c = 0; c < all_.size(); ++c) isFree = (rest[c] -= structure.uses[c]) >= 0 && isFree;
+    if (!isFree || samples + structure.samples + search.mostOfRest[indexOf(rest, all_)] < batch_) {
+      next = search.nextDevices[next];
+      continue;
+    }
     chosen.push_back(next);
     combine(search, next, std::move(rest), samples + structure.samples, chosen);
     chosen.pop_back();
+    ++next;
   }
 }
 
@@ -465,10 +562,11 @@ std::optional<Oracle::Found> Oracle::fasterThan(Seconds limit, Measure measure) 
   Search search{.limit = limit, .measure = measure, .best = {}};
   const std::vector<Counts> lists = everyCount(all_);
   search.bestAlone.assign(lists.size(), 0);
-  search.mostOfRest.assign(lists.size(), 0);
+  search.mostOfRest = mostByWork(limit);
   const auto listAll = [&] {
     for (int microBatch = 1; microBatch <= batch_; ++microBatch) {
       search.microBatch = microBatch;
+      search.inFront = leastInFront(microBatch);
       const std::int64_t micros = (batch_ + microBatch - 1) / microBatch;
       for (search.most = 1; search.most <= std::min<std::int64_t>(deviceCount_, micros); ++search.most) {
         search.left = all_;
@@ -477,6 +575,7 @@ std::optional<Oracle::Found> Oracle::fasterThan(Seconds limit, Measure measure) 
     }
   };
   listAll();
+  std::vector<std::int64_t> mostOfRest(lists.size(), 0);
   for (std::size_t i = 0; i < lists.size(); ++i) {
     for (const Counts& part : lists) {
       const std::int64_t alone = search.bestAlone[indexOf(part, all_)];
@@ -484,12 +583,20 @@ std::optional<Oracle::Found> Oracle::fasterThan(Seconds limit, Measure measure) 
       Counts rest = lists[i];
       bool isWithin = true;
       for (std::size_t c = 0; c < all_.size(); ++c) isWithin = (rest[c] -= part[c]) >= 0 && isWithin;
-      if (isWithin) search.mostOfRest[i] = std::max(search.mostOfRest[i], alone + search.mostOfRest[indexOf(rest, all_)]);
+      if (isWithin) mostOfRest[i] = std::max(mostOfRest[i], alone + mostOfRest[indexOf(rest, all_)]);
     }
   }
+  search.mostOfRest = std::move(mostOfRest);
   if (search.mostOfRest.back() < batch_) return search.best;
   search.isKeeping = true;
   listAll();
+  std::ranges::stable_sort(search.kept, [this](const Structure& a, const Structure& b) {
+    const std::size_t ofA = indexOf(a.uses, all_), ofB = indexOf(b.uses, all_);
+    return ofA != ofB ? ofA > ofB : a.samples > b.samples;
+  });
+  search.nextDevices.assign(search.kept.size(), search.kept.size());
+  for (std::size_t i = search.kept.size(); i-- > 1;)
+    search.nextDevices[i - 1] = search.kept[i - 1].uses == search.kept[i].uses ? search.nextDevices[i] : i;
   std::vector<std::size_t> chosen;
   combine(search, 0, all_, 0, chosen);
   return search.best;

@@ -77,13 +77,22 @@ class Oracle {
   struct Search;
 
   void addShapes();
+  [[nodiscard]] Seconds timeOfUnit(int kind, int tp, int share, UnitKind unit) const;
+  [[nodiscard]] std::vector<std::int64_t> mostByWork(Seconds limit) const;
+  [[nodiscard]] std::vector<Seconds> leastInFront(int microBatch) const;
   [[nodiscard]] const PartCost& costOf(const Part& part, int microBatch, int samples);
   [[nodiscard]] Seconds sendBetween(std::size_t from, std::size_t to, int microBatch, int samples);
-  /// The choice that takes least time and fits; nothing fits. `isEndless`: whether all pipelines have one stage; nothing: the plan is
-  /// not known yet, and what its other pipelines cost in memory is left out.
-  [[nodiscard]] std::optional<std::size_t> choiceOf(const Part& part, int microBatch, int inFlight, bool isAlone,
+  /// Micro-batches whose activations a stage holds at once, and how many samples the last of them has where all there are are held.
+  struct Held {
+    int count = 1, last = 0;
+  };
+  [[nodiscard]] static Held heldOf(std::int64_t stagesBehind, std::int64_t microBatches, int microBatch, std::int64_t samples);
+  /// The choice that takes least time and may fit; nothing fits. `isEndless`: whether all pipelines have one stage; nothing: the plan is
+  /// not known yet, and what its other pipelines cost in memory is left out. Weights that others cut elsewhere are left out always.
+  [[nodiscard]] std::optional<std::size_t> choiceOf(const Part& part, int microBatch, Held held, bool isAlone,
                                                     const std::vector<int>& holders, std::optional<bool> isEndless = {});
   [[nodiscard]] Stage stageOf(const Part& part, Counts& used) const;
+  void recompute(Stage& stage, std::size_t choice) const;
   void extend(Search& search, int unit);
   void finishStructure(Search& search);
   [[nodiscard]] std::optional<PipelineTimes> timesOf(const Structure& structure, std::int64_t samples);

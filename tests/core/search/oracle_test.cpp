@@ -79,7 +79,12 @@ TEST(Optimal, EqualsEveryPlanOfTinyClustersByTheClosedFormAndIsNearTheirBestAsRe
   constexpr double kNear = 0.995;
   int feasible = 0;
   double worstClosedForm = 1, worstReported = 1;
-  const std::vector<std::uint64_t> indices = sweepIndices(8, 300);
+  std::vector<std::uint64_t> indices = sweepIndices(8, 300);
+  if (!isFullRun() && !isSharded()) {
+    // 29: a smaller last micro-batch is among those that a stage holds, and lets it recompute less. 45: unlike tp, so that weights
+    // are held twice.
+    indices.insert(indices.end(), {29, 45});
+  }
   for (const std::uint64_t i : indices) {
     const Problem problem = tinyProblem(i);
     Oracle oracle(problem);
@@ -106,9 +111,16 @@ TEST(Optimal, EqualsEveryPlanOfTinyClustersByTheClosedFormAndIsNearTheirBestAsRe
   }
   std::cout << feasible << " of " << indices.size() << " feasible; at worst " << worstClosedForm << " of the best by the closed form, "
             << worstReported << " as reported\n";
-  if (indices.size() > 1) {
+  if (!isSharded()) {
     EXPECT_GT(2 * feasible, static_cast<int>(indices.size()));
   }
+}
+
+// Two pipelines whose sync decides, found only after the sync of some 100,000 others is known: without them it is 2.6 % slower.
+TEST(Optimal, FindsThePairOfPipelinesThatItsSyncMakesTheBest) {
+  const auto plan = planWith("optimal", tinyProblem(79));
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_LT(plan->predicted->iteration.value, 0.1015);
 }
 
 }  // namespace

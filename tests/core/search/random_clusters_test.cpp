@@ -75,7 +75,7 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
       uniform = plan->predicted->iteration;
     }
   }
-  if (indices.size() > 1) {
+  if (!isSharded()) {
     EXPECT_GT(feasible, static_cast<int>(indices.size()));
   }
 }
@@ -102,7 +102,7 @@ TEST(RandomClusters, GetTheSameValidPlanTwiceFromTheBaselines) {
       ASSERT_GT(plan->search.at("estimate_ms").get<double>(), 0);
     }
   }
-  if (indices.size() > 1) {
+  if (!isSharded()) {
     EXPECT_GT(feasible, static_cast<int>(indices.size()));
   }
 }

@@ -10,6 +10,9 @@
 
 namespace evenkeel {
 
+/// Some problems alone: nothing of how many of all have a property can be asked of them.
+[[nodiscard]] inline bool isSharded() { return std::getenv("EVENKEEL_SHARD") != nullptr; }
+
 /// The problems of a seeded sweep. EVENKEEL_SHARD=2/5 takes every fifth from number 2 on, so that a sweep of hours can be run in
 /// pieces, and EVENKEEL_SHARD=79/300 one problem of 300 alone.
 [[nodiscard]] inline std::vector<std::uint64_t> sweepIndices(int share, int all) {
