@@ -254,7 +254,7 @@ TEST_F(OnAPlan, SimulateShowsLikePipelinesOnce) {
   for (std::string line; std::getline(lines, line);) {
     if (line.find("cpu-0/") != std::string::npos) begins.push_back(line.substr(0, line.find("cpu-0/") + 7));
   }
-  EXPECT_THAT(begins, ::testing::ElementsAre("0 to 1, each      0  cpu-0/0", "0 to 1, each      1  cpu-0/1", "2                 0  cpu-0/4", "2                 1  cpu-0/5")) << result.out;
+  EXPECT_THAT(begins, ::testing::ElementsAre("0 to 1, each      0  cpu-0/0", "0 to 1, each      1  cpu-0/1", "           2      0  cpu-0/4", "           2      1  cpu-0/5")) << result.out;
   EXPECT_EQ(cli_.run({"simulate", file, "--json"}).json()["stages"].size(), 6U) << "programs get them all";
 }
 
