@@ -13,9 +13,9 @@ namespace {
 
 /// Incoming and outgoing activation and gradient.
 constexpr std::int64_t kBoundaryBuffers = 4;
-/// What our worker holds beside tensors as soon as it computes (buffers of the BLAS, pages of the libraries, small tensors): 0 to 19 MB over the
+/// What our worker holds beside tensors as soon as it computes (buffers of the BLAS, pages of the libraries, small tensors): 0 to 18 MB over the
 /// ranks of bench_runtime_memory, more with more work, up to that.
-constexpr double kOwnBeside = 19e6, kOwnBesideShare = 0.4;
+constexpr double kOwnBeside = 18e6, kOwnBesideShare = 0.4;
 /// The pool of large blocks keeps at most so much more than the tensors have had (runtime/device/memory_meter.cpp).
 constexpr double kOwnPool = 1.0 / 32;
 
