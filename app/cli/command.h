@@ -42,8 +42,12 @@ void note(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 /// Prints one JSON document on stdout and nothing else.
 void printJson(const Json& json);
 
-/// Whether a file that an option names can be written, asked before the work whose result it is to hold. An empty path is fine.
+/// Whether a file that an option names can be written, asked before the work whose result it is to hold; tried, because permissions do not tell
+/// (root may do all, but not on a disk that is read-only). What cannot be is InvalidInput, a full disk a failure. An empty path is fine.
 [[nodiscard]] Result<void> checkOutput(const std::string& option, const std::string& path);
+
+/// The same for a folder that files are written into, and that is made if it is not there; nothing is made here.
+[[nodiscard]] Result<void> checkOutputFolder(const std::string& option, const std::string& path);
 
 /// The same for all files that a command is to write, and whether they differ: the second would replace the first.
 [[nodiscard]] Result<void> checkOutputs(const std::vector<std::pair<std::string, std::string>>& optionsAndPaths);

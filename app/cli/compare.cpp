@@ -132,6 +132,7 @@ Result<report::CompareReport> search(const Arguments& arguments) {
   for (const auto& [option, file] : {std::pair{"--csv", &arguments.csv}, {"--html", &arguments.html}}) {
     if (auto checked = checkOutput(option, *file); !checked) return checked.error();
   }
+  if (auto checked = checkOutputFolder("--out-dir", arguments.outFolder); !checked) return checked.error();
   auto problem = problemFrom(arguments.problem);
   if (!problem) return std::move(problem).error();
   auto budget = budgetFrom(arguments.search);

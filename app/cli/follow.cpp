@@ -87,6 +87,7 @@ void JobProgress::onState(JobState state) {
 }
 
 Result<void> JobProgress::alsoInto(const std::filesystem::path& folder) {
+  if (auto checked = checkOutputFolder("--tensorboard", folder.string()); !checked) return checked;
   auto made = report::EventFile::create(folder, secondsSince1970(), fmt::format("evenkeel.{}", ::getpid()));
   if (!made) return std::move(made).error();
   board_ = *std::move(made);
@@ -177,9 +178,9 @@ std::string describe(const JobStatus& status) {
   if (status.iterationMs) {
     text += fmt::format("iteration  {} (5 % below {}, 5 % above {})", shortTime(status.iterationMs->median / 1e3), shortTime(status.iterationMs->p5 / 1e3),
                         shortTime(status.iterationMs->p95 / 1e3));
-    if (status.predictedIterationMs) {
-      text += fmt::format("; predicted {}, {:+.0f} %", shortTime(*status.predictedIterationMs / 1e3),
-                          100 * (*status.predictedIterationMs / status.iterationMs->median - 1));
+    if (status.predictedIterationMs && *status.predictedIterationMs > 0) {
+      text += fmt::format("; predicted {}, {}", shortTime(*status.predictedIterationMs / 1e3),
+                          againstPrediction(status.iterationMs->median, *status.predictedIterationMs));
     }
     text += fmt::format("\nthroughput {} tokens/s\n", shortCount(status.tokensPerSecond));
   }

@@ -189,12 +189,19 @@ int dryRun(Launcher& launcher, const LaunchRequest& request, bool asJson) {
   return kOk;
 }
 
-/// Everything that a launch looks at before it sends anything, on all nodes; nothing is started.
-int preflight(Launcher& launcher, const LaunchRequest& request, bool asJson) {
+/// Everything that a launch looks at before it sends anything, here and on all nodes; nothing is started.
+int preflight(Launcher& launcher, const LaunchRequest& request, const Arguments& arguments) {
   FollowInterrupt interrupt;
   JobProgress progress(0);
   auto rows = launcher.preflight(request, progress, interrupt.token());
   if (!rows) return report(rows.error());
+  if (!arguments.board.empty()) {
+    const auto checked = checkOutputFolder("--tensorboard", arguments.board);
+    rows->push_back({.node = "", .check = "tensorboard", .passed = checked.ok(), .detail = arguments.board + " can be written", .remedy = {}});
+    if (!checked) rows->back().detail = checked.error().where + " " + checked.error().what;
+    if (!checked) rows->back().remedy = checked.error().remedy;
+    progress.onPreflight(rows->back());
+  }
   // a worker that is not there yet cannot say what it cannot do
   const bool isTold = std::ranges::any_of(*rows, [](const PreflightRow& row) { return row.check == "features" && !row.passed; });
   const auto reasons = isTold || request.run.rehearsal ? std::vector<Violation>() : notLaunchable(request.plan, featuresOf(request.programs));
@@ -202,7 +209,7 @@ int preflight(Launcher& launcher, const LaunchRequest& request, bool asJson) {
     rows->push_back({.node = "", .check = "features", .passed = false, .detail = reason.where + ": " + reason.what, .remedy = reason.remedy});
     progress.onPreflight(rows->back());
   }
-  if (asJson) {
+  if (arguments.asJson) {
     Json all = Json::array();
     for (const PreflightRow& row : *rows)
       all.push_back({{"node", row.node}, {"check", row.check}, {"passed", row.passed}, {"detail", row.detail}, {"remedy", row.remedy}});
@@ -244,7 +251,7 @@ int run(const Arguments& arguments) {
   if (!request) return report(request.error());
   auto launcher = openLauncher();
   if (!launcher) return report(launcher.error());
-  if (arguments.preflight) return preflight(*launcher, *request, arguments.asJson);
+  if (arguments.preflight) return preflight(*launcher, *request, arguments);
   if (arguments.dryRun) return dryRun(*launcher, *request, arguments.asJson);
 
   if (request->local) noteLoad();

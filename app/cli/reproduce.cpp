@@ -175,6 +175,7 @@ int run(const Arguments& arguments, const std::vector<std::string>& words) {
     for (const auto& [name, make] : figures()) names += (names.empty() ? "" : ", ") + name;
     return report(invalidInput("reproduce", fmt::format("there is no figure \"{}\"", arguments.figure), "known: " + names));
   }
+  if (auto checked = checkOutputFolder("--out", arguments.outFolder); !checked) return report(checked.error());
   auto budget = budgetFrom(arguments.search);
   if (!budget) return report(budget.error());
   if (!budget->timeLimit) budget->timeLimit = arguments.isQuick ? kQuickLimit : kLimit;

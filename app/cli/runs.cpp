@@ -26,6 +26,16 @@ int withLauncher(const std::function<int(Launcher&)>& body) {
   return launcher ? body(*launcher) : report(launcher.error());
 }
 
+/// The same for the run that the arguments name, by its whole id from then on.
+int withRun(Arguments& arguments, const std::function<int(Launcher&)>& body) {
+  return withLauncher([&](Launcher& launcher) {
+    auto named = launcher.runNamed(arguments.run);
+    if (!named) return report(named.error());
+    arguments.run = *std::move(named);
+    return body(launcher);
+  });
+}
+
 int listRuns(Launcher& launcher, bool asJson) {
   const auto runs = launcher.runs();
   if (!runs) return report(runs.error());
@@ -52,16 +62,14 @@ int showStatus(Launcher& launcher, const Arguments& arguments) {
   return kOk;
 }
 
-int attach(const Arguments& arguments) {
-  return withLauncher([&](Launcher& launcher) {
-    FollowInterrupt interrupt;
-    const auto request = launcher.requestOf(arguments.run);  // of an unknown run, followToEnd says so
-    JobProgress progress(request ? request->run.steps : 0, request && request->run.rehearsal);
-    if (!arguments.board.empty()) {
-      if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
-    }
-    return followToEnd(launcher, arguments.run, progress, interrupt, arguments.asJson);
-  });
+int attach(Launcher& launcher, const Arguments& arguments) {
+  FollowInterrupt interrupt;
+  const auto request = launcher.requestOf(arguments.run);  // what is wrong with it, followToEnd says
+  JobProgress progress(request ? request->run.steps : 0, request && request->run.rehearsal);
+  if (!arguments.board.empty()) {
+    if (auto made = progress.alsoInto(arguments.board); !made) return report(made.error());
+  }
+  return followToEnd(launcher, arguments.run, progress, interrupt, arguments.asJson);
 }
 
 int stop(Launcher& launcher, const Arguments& arguments) {
@@ -98,7 +106,7 @@ int logs(Launcher& launcher, const Arguments& arguments) {
 
 CLI::App* addRunCommand(CLI::App& app, const std::string& name, const std::string& description, Arguments& arguments) {
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("run", arguments.run, "Run id, as `runs` lists them")->required();
+  command->add_option("run", arguments.run, "Run id, as `runs` lists them, or its beginning")->required();
   return command;
 }
 
@@ -115,7 +123,7 @@ void addStatus(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = addRunCommand(app, "status", "How a run stands", *arguments);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout");
-  command->callback([arguments, &outcome] { outcome.exitCode = withLauncher([&](Launcher& launcher) { return showStatus(launcher, *arguments); }); });
+  command->callback([arguments, &outcome] { outcome.exitCode = withRun(*arguments, [&](Launcher& launcher) { return showStatus(launcher, *arguments); }); });
 }
 
 void addAttach(CLI::App& app, Outcome& outcome) {
@@ -123,20 +131,20 @@ void addAttach(CLI::App& app, Outcome& outcome) {
   CLI::App* command = addRunCommand(app, "attach", "Follow a run to its end; Ctrl-C leaves it running", *arguments);
   command->add_flag("--json", arguments->asJson, "One JSON document on stdout at the end");
   addBoardOption(*command, arguments->board);
-  command->callback([arguments, &outcome] { outcome.exitCode = attach(*arguments); });
+  command->callback([arguments, &outcome] { outcome.exitCode = withRun(*arguments, [&](Launcher& launcher) { return attach(launcher, *arguments); }); });
 }
 
 void addStop(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = addRunCommand(app, "stop", "End a run on all its nodes, and say what is left", *arguments);
-  command->callback([arguments, &outcome] { outcome.exitCode = withLauncher([&](Launcher& launcher) { return stop(launcher, *arguments); }); });
+  command->callback([arguments, &outcome] { outcome.exitCode = withRun(*arguments, [&](Launcher& launcher) { return stop(launcher, *arguments); }); });
 }
 
 void addLogs(CLI::App& app, Outcome& outcome) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = addRunCommand(app, "logs", "What the ranks of a run wrote", *arguments);
   command->add_option("--rank", arguments->rank, "Only this rank");
-  command->callback([arguments, &outcome] { outcome.exitCode = withLauncher([&](Launcher& launcher) { return logs(launcher, *arguments); }); });
+  command->callback([arguments, &outcome] { outcome.exitCode = withRun(*arguments, [&](Launcher& launcher) { return logs(launcher, *arguments); }); });
 }
 
 }  // namespace evenkeel::cli

@@ -7,6 +7,7 @@
 #include "app/cli/inputs.h"
 #include "app/cli/table.h"
 #include "core/profile/table_profile.h"
+#include "core/report/pipeline_groups.h"
 #include "core/trace/timeline.h"
 
 namespace evenkeel::cli {
@@ -17,17 +18,34 @@ struct Arguments {
   bool asJson = false;
 };
 
+using Rows = std::vector<std::vector<std::string>>;
+
+/// What the stages of a pipeline do, a row each.
+Rows figuresOf(const std::vector<StageActivity>& stages) {
+  Rows rows;
+  for (const StageActivity& activity : stages)
+    rows.push_back({shortTime(activity.busy.value), shortTime(activity.waiting.value), shortTime(activity.sending.value),
+                    fmt::format("{:.0f}", 100 * activity.busy.value / (activity.busy + activity.waiting).value)});
+  return rows;
+}
+
+/// Like pipelines are shown once, as `plan` shows them, as far as they do the same too: their links may differ.
 void print(const Evaluation& evaluation) {
-  std::vector<std::vector<std::string>> rows = {{"pipeline", "stage", "devices", "busy", "waiting", "sending", "busy %"}};
-  for (std::size_t p = 0; p < evaluation.activity.size(); ++p) {
-    for (std::size_t s = 0; s < evaluation.activity[p].size(); ++s) {
-      const StageActivity& activity = evaluation.activity[p][s];
-      rows.push_back({fmt::format("{}", p), fmt::format("{}", s), deviceList(evaluation.plan.cluster, evaluation.plan.pipelines[p].stages[s].devices),
-                      shortTime(activity.busy.value), shortTime(activity.waiting.value), shortTime(activity.sending.value),
-                      fmt::format("{:.0f}", 100 * activity.busy.value / (activity.busy + activity.waiting).value)});
+  const Plan& plan = evaluation.plan;
+  Rows rows = {{"pipeline", "stage", "devices", "busy", "waiting", "sending", "busy %"}};
+  for (const report::PipelineGroup& group : report::pipelineGroups(plan)) {
+    const std::size_t end = group.first + group.count;
+    for (std::size_t first = group.first, next = first; first < end; first = next) {
+      const Rows figures = figuresOf(evaluation.activity[first]);
+      while (next < end && figuresOf(evaluation.activity[next]) == figures) ++next;
+      for (std::size_t s = 0; s < figures.size(); ++s) {
+        rows.push_back({next - first > 1 ? fmt::format("{} to {}, each", first, next - 1) : fmt::format("{}", first), fmt::format("{}", s),
+                        deviceList(plan.cluster, plan.pipelines[first].stages[s].devices)});
+        rows.back().insert(rows.back().end(), figures[s].begin(), figures[s].end());
+      }
     }
   }
-  fmt::print("{}\n\n{}", headline(evaluation.plan), alignedTable(rows));
+  fmt::print("{}\n\n{}", headline(plan), alignedTable(rows));
 }
 
 int run(const Arguments& arguments) {

@@ -25,6 +25,7 @@ struct Arguments {
 
 /// One step of a run, as it was predicted and as it was.
 struct Step {
+  std::string run;  // its id
   std::int64_t step = 0;
   Timeline predicted, measured;
   std::string profile;
@@ -33,13 +34,15 @@ struct Step {
 Result<Step> stepOf(const Arguments& arguments) {
   auto launcher = openLauncher();
   if (!launcher) return std::move(launcher).error();
-  const auto request = launcher->requestOf(arguments.run);
+  const auto run = launcher->runNamed(arguments.run);
+  if (!run) return run.error();
+  const auto request = launcher->requestOf(*run);
   if (!request) return request.error();
-  const auto records = launcher->recordsOf(arguments.run, std::string(kTimelineEvent));
+  const auto records = launcher->recordsOf(*run, std::string(kTimelineEvent));
   if (!records) return records.error();
   const auto steps = tracedSteps(*records);
-  Step step{.step = arguments.step.value_or(steps.empty() ? 0 : steps.back()), .predicted = {}, .measured = {}, .profile = {}};
-  if (steps.empty()) return invalidInput("run " + arguments.run, "has no timeline", "launch it with --trace-step N");
+  Step step{.run = *run, .step = arguments.step.value_or(steps.empty() ? 0 : steps.back()), .predicted = {}, .measured = {}, .profile = {}};
+  if (steps.empty()) return invalidInput("run " + *run, "has no timeline", "launch it with --trace-step N");
   auto measured = measuredTimeline(request->plan, step.step, *records);
   if (!measured) return std::move(measured).error();
   step.measured = *std::move(measured);
@@ -101,11 +104,11 @@ int run(const Arguments& arguments) {
     if (auto written = writeFileAtomically(arguments.trace, chromeTrace(step->predicted, step->measured).dump()); !written) return report(written.error());
   }
   if (!arguments.picture.empty()) {
-    const std::string page = report::stepHtml(arguments.run, step->step, step->predicted, step->measured, step->profile);
+    const std::string page = report::stepHtml(step->run, step->step, step->predicted, step->measured, step->profile);
     if (auto written = writeFileAtomically(arguments.picture, page); !written) return report(written.error());
   }
   if (arguments.asJson) {
-    printJson({{"run", arguments.run}, {"step", step->step}, {"predicted", lanesJson(step->predicted)}, {"measured", lanesJson(step->measured)}});
+    printJson({{"run", step->run}, {"step", step->step}, {"predicted", lanesJson(step->predicted)}, {"measured", lanesJson(step->measured)}});
     return kOk;
   }
   print(*step);
@@ -119,7 +122,7 @@ int run(const Arguments& arguments) {
 void addTrace(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("trace", "One step of a run that was launched with --trace-step: who did what when, beside the prediction");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("run", arguments->run, "Run id, as `runs` lists them")->required();
+  command->add_option("run", arguments->run, "Run id, as `runs` lists them, or its beginning")->required();
   command->add_option("--step", arguments->step, "Which step (default: the last one that was traced)");
   command->add_option("--out", arguments->trace, "Write both timelines as a Chrome/Perfetto trace");
   command->add_option("--picture", arguments->picture, "Write a page with both timelines, predicted above measured");

@@ -17,6 +17,7 @@ struct Arguments {
 
 /// The worker converts: it knows the files. What it says on the way goes to stderr.
 int run(const Arguments& arguments, bool comeIn) {
+  if (auto checked = checkOutputFolder("--out", arguments.out); !checked) return report(checked.error());
   std::stop_source stop;
   const InterruptWatch watch([&](int) { stop.request_stop(); });
   LocalHost host("this machine");

@@ -13,9 +13,11 @@ namespace {
 
 /// Incoming and outgoing activation and gradient.
 constexpr std::int64_t kBoundaryBuffers = 4;
-/// What the C library keeps of what our worker has freed, and cannot use again, of activations and workspace: 0.05 to 0.4 of them over the
-/// ranks of bench_runtime_memory. They are counted high already, so that this is enough.
-constexpr double kOwnSlack = 0.3;
+/// What our worker holds beside tensors as soon as it computes (buffers of the BLAS, pages of the libraries, small tensors): 0 to 18 MB over the
+/// ranks of bench_runtime_memory, more with more work, up to that.
+constexpr double kOwnBeside = 18e6, kOwnBesideShare = 0.4;
+/// The pool of large blocks keeps at most so much more than the tensors have had (runtime/device/memory_meter.cpp).
+constexpr double kOwnPool = 1.0 / 32;
 
 bool isOurWorker(const CostModel& model, int kind) { return model.runtime().holdsFlatBuffers && model.typeOfKind(kind).runsHere; }
 
@@ -34,12 +36,14 @@ class PlanMemory {
  public:
   PlanMemory(const CostModel& model, std::span<const Pipeline> pipelines)
       : model_(model), pipelines_(pipelines), holders_(static_cast<std::size_t>(model.model().unitCount()), 0) {
+    isCut_.resize(holders_.size(), false);
     bool isMixed = false;
     const int tp = pipelines.front().stages.front().tp;
     for (const Pipeline& pipeline : pipelines) {
       isEndless_ = isEndless_ && pipeline.stages.size() == 1;
       for (const Stage& stage : pipeline.stages) {
         isMixed = isMixed || stage.tp != tp;
+        isCut_[static_cast<std::size_t>(stage.units.first)] = true;
         for (int unit = stage.units.first; unit < stage.units.last; ++unit) holders_[static_cast<std::size_t>(unit)] += stage.dp;
       }
     }
@@ -61,6 +65,7 @@ class PlanMemory {
     const Stage& stage = pipeline.stages[s];
     DeviceMemory device;
     countParameters(stage, device);
+    const Bytes arriving{arrivingParameters(stage) * gradientBytesPerParameter()};
     if (!padded_.empty()) device.paddedParameters = padded_[p][s];
     device.inFlight = inFlightMicroBatches(s, pipeline.stages.size(), pipeline.microBatchCount());
 
@@ -81,7 +86,10 @@ class PlanMemory {
       }
       if (isOurWorker(model_, device.kind)) device.transient += extraBoundaries(p, s, device.inFlight) * device.boundary;
       replicas.push_back(memoryUse(model_, device));
-      replicas.back().activations -= smallerInFlight(p, s, r, device);
+      MemoryUse& use = replicas.back();
+      use.activations -= smallerInFlight(p, s, r, device);
+      // when the ring turns activations are gone: it counts where there were few, most of all on a replica without samples
+      if (isOurWorker(model_, device.kind)) use.transient = std::max(use.transient, arriving - use.activations);
     }
     return replicas;
   }
@@ -136,6 +144,23 @@ class PlanMemory {
     if ((isFirst || isLast) && !isEndless_) device.wholeParameters = tied;
   }
 
+  /// What a ring of ZeRO-1 brings of another holder at once: a part of neighbouring units with the same holders, or of one where tensors are summed
+  /// apart.
+  [[nodiscard]] std::int64_t arrivingParameters(const Stage& stage) const {
+    const Training& training = model_.training();
+    if (training.zeroStage != 1) return 0;
+    std::int64_t most = 0, alike = 0;
+    for (int unit = stage.units.first; unit < stage.units.last; ++unit) {
+      const auto u = static_cast<std::size_t>(unit);
+      if (isCut_[u] || training.gradientSync == GradientSync::Tensor) alike = 0;
+      std::int64_t count = model_.parameters(model_.model().unitKind(unit), stage.tp);
+      if (stage.units.first == 0 && unit == model_.model().unitCount() - 1) count -= model_.tiedParameters(stage.tp);  // it has the embedding's
+      if (holders_[u] > 1) alike += ceilDivide(count, holders_[u]);
+      most = std::max(most, alike);
+    }
+    return most;
+  }
+
   /// A cut of another pipeline lies inside of what each rank of a tp group holds.
   [[nodiscard]] bool isCutByOthers(int unit, int tp) const {
     return !tps_.empty() && std::ranges::any_of(tps_[static_cast<std::size_t>(unit)], [&](int other) { return tp % other != 0; });
@@ -159,6 +184,7 @@ class PlanMemory {
   const CostModel& model_;
   std::span<const Pipeline> pipelines_;
   std::vector<int> holders_;                       // of each unit: devices with the same slice of it
+  std::vector<bool> isCut_;                        // of each unit: it is the first one of a stage
   bool isEndless_ = true;                          // no pipeline has its two ends in two stages
   std::vector<std::set<int>> tps_;                 // of each unit: all that it is held with; empty where all are alike
   std::array<std::int64_t, 4> split_{};            // by kind of unit: what tp divides
@@ -184,7 +210,8 @@ MemoryUse memoryUse(const CostModel& model, const DeviceMemory& device) {
   use.transient = device.transient + kBoundaryBuffers * device.boundary;
   if (training.zeroStage >= 2) use.transient += Bytes{device.unitParameters * gradient};
   const bool isOurs = isOurWorker(model, device.kind);
-  const double slack = (isOurs ? kOwnSlack : model.runtime().allocatorSlack) * static_cast<double>((use.activations + use.transient).value);
+  const auto work = static_cast<double>((use.activations + use.transient).value);
+  const double slack = isOurs ? std::min(kOwnBesideShare * work, kOwnBeside) + kOwnPool * work : model.runtime().allocatorSlack * work;
   use.reserved = model.reservedOf(device.kind) + Bytes{static_cast<std::int64_t>(slack)};
   use.capacity = model.capacityOf(device.kind);
   return use;

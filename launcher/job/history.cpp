@@ -2,6 +2,7 @@
 #include "launcher/job/history.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -83,6 +84,25 @@ Result<void> RunHistory::add(const RunRecord& record) {
   insert.add(std::string_view(slurm));
   if (!insert.run()) return database_.lastError();
   return {};
+}
+
+Result<std::string> RunHistory::idNamed(const std::string& beginning) {
+  constexpr std::size_t kShown = 5;
+  if (beginning.empty()) return unknownRun("\"\"");
+  Statement query = database_.prepare("SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY created DESC, id DESC");
+  query.add(std::string_view(beginning));
+  std::vector<std::string> ids;
+  while (query.step()) {
+    ids.push_back(query.text(0));
+    if (ids.back() == beginning) return beginning;
+  }
+  if (query.hasFailed()) return database_.lastError();
+  if (ids.empty()) return unknownRun(beginning);
+  if (ids.size() == 1) return ids.front();
+  const std::size_t shown = std::min(ids.size(), kShown);
+  const std::string more = ids.size() > shown ? fmt::format(" and {} older ones", ids.size() - shown) : "";
+  ids.resize(shown);
+  return invalidInput(beginning, fmt::format("is the beginning of several runs: {}{}", fmt::join(ids, ", "), more), "write more of it");
 }
 
 Result<RunRecord> RunHistory::find(const std::string& id) {

@@ -54,6 +54,8 @@ class RunHistory {
   [[nodiscard]] static Result<std::unique_ptr<RunHistory>> open(const std::filesystem::path& file);
 
   [[nodiscard]] Result<void> add(const RunRecord& record);
+  /// The id that is written whole, or the only one that begins so. None, or several: InvalidInput, which names the several.
+  [[nodiscard]] Result<std::string> idNamed(const std::string& beginning);
   /// An unknown id is InvalidInput.
   [[nodiscard]] Result<RunRecord> find(const std::string& id);
   /// The number that Slurm has given to a run's job.

@@ -55,7 +55,7 @@ struct LaunchRequest {
 /// One thing that was looked at on one node before anything is started there.
 struct PreflightRow {
   std::string node;   // empty: concerns the job as a whole
-  std::string check;  // "plan", "run", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections", "slurm"
+  std::string check;  // "plan", "run", "data", "reachable", "machine", "disk", "programs", "features", "address", "connections", "slurm", "tensorboard"
   bool passed = false;
   std::string detail;  // what was found, or why it will not do
   std::string remedy;  // may be empty
@@ -128,7 +128,8 @@ class Launcher {
   ~Launcher();
 
   /// Looks at everything that a start needs, on all nodes at once, and changes nothing: every row is told to the observer and
-  /// returned, failures as rows with passed = false. An Error only if the request cannot be examined at all.
+  /// returned, failures as rows with passed = false. An Error only if the request cannot be examined at all; a stop request is
+  /// Error::Cancelled, and what it interrupted is no row.
   [[nodiscard]] Result<std::vector<PreflightRow>> preflight(const LaunchRequest& request, JobObserver& observer,
                                                             std::stop_token stop = {});
 
@@ -150,6 +151,9 @@ class Launcher {
 
   /// Asks the nodes if the job has not ended (at most a few seconds; what does not answer is left as it was known).
   [[nodiscard]] Result<JobStatus> statusOf(const std::string& run);
+
+  /// The id of the run that a person means: a whole id, or the beginning of only one. None or several is InvalidInput.
+  [[nodiscard]] Result<std::string> runNamed(const std::string& beginning);
 
   /// All runs, newest first, as they are known here.
   [[nodiscard]] Result<std::vector<RunRow>> runs();

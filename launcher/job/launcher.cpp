@@ -134,7 +134,7 @@ Result<std::vector<Json>> Launcher::recordsOf(const std::string& run, const std:
 Result<std::vector<PreflightRow>> Launcher::preflight(const LaunchRequest& request, JobObserver& observer, std::stop_token stop) {
   Preparation preparation(request, cacheDirectory_, connect_, observer, stop);
   preparation.examine();
-  if (stop.stop_requested()) return *preparation.objection();
+  if (stop.stop_requested()) return Error{Error::Code::Cancelled, "preflight", "was stopped before it had looked at everything", ""};
   return preparation.rows();
 }
 
@@ -280,6 +280,8 @@ Result<std::string> Launcher::logOf(const std::string& run, int rank, std::size_
   }
   return invalidInput(run, fmt::format("has no rank {}: its ranks are 0 to {}", rank, record->worldSize - 1));
 }
+
+Result<std::string> Launcher::runNamed(const std::string& beginning) { return history_->idNamed(beginning); }
 
 Result<LaunchRequest> Launcher::requestOf(const std::string& run) {
   auto record = history_->find(run);

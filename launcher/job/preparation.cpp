@@ -60,6 +60,7 @@ Preparation::Preparation(const LaunchRequest& request, std::filesystem::path loc
 
 void Preparation::tell(PreflightRow row, Error::Code code) {
   const std::lock_guard lock(mutex_);
+  if (!row.passed && stop_.stop_requested()) return;  // what was interrupted has found nothing
   if (!row.passed && !firstCode_) firstCode_ = code;
   observer_.onPreflight(row);
   rows_.push_back(std::move(row));
@@ -94,7 +95,7 @@ void Preparation::examine() {
     nodes_.push_back(std::move(node));
   }
   examineTargets();
-  if (firstCode_) return;
+  if (firstCode_ || stop_.stop_requested()) return;
   inParallel(nodes_.size(), [this](std::size_t i) { examineNode(nodes_[i]); });
   if (!firstCode_) examineTorches();
   examineNccl();

@@ -19,17 +19,45 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// What sbatch says without its own name before it, on one line.
+/// What a program of Slurm's says without its own name before it, on one line.
 std::string saidBy(const CommandOutput& output) {
   std::string said;
   std::istringstream lines(output.err.empty() ? output.out : output.err);
   for (std::string line; std::getline(lines, line);) {
-    for (const std::string_view prefix : {"sbatch: ", "error: ", "allocation failure: "}) {
+    for (const std::string_view prefix : {"sbatch: ", "sinfo: ", "scancel: ", "slurm_load_node: ", "slurm_load_partitions: ", "error: ", "fatal: ", "allocation failure: "}) {
       if (line.starts_with(prefix)) line.erase(0, prefix.size());
     }
     if (!line.empty()) said += (said.empty() ? "" : "; ") + line;
   }
   return said.empty() ? output.ending.text() : said;
+}
+
+struct Trouble {
+  const char* sign;  // in what its programs say
+  const char* what;
+  const char* remedy;
+};
+/// Why Slurm as a whole does not work, in the order in which it is looked for: of several lines, the first cause counts.
+constexpr std::array<Trouble, 6> kTroubles = {{
+    {"unge", "the login node cannot prove who it is: MUNGE does not run there, or has another key than the controller", "ask the cluster's administrator"},
+    {"configuration source", "there is no slurm.conf, so that the login node does not know its controller", "set SLURM_CONF there, or name another login node with --slurm-login"},
+    {"slurm.conf", "its slurm.conf cannot be used", "try `sinfo` there"},
+    {"Zero Bytes were transmitted", "the controller (slurmctld) does not trust the login node", "ask the cluster's administrator"},
+    {"contact slurm controller", "the controller (slurmctld) cannot be reached from there", "wait until it runs again, or ask the cluster's administrator"},
+    {"timed out", "the controller (slurmctld) is too slow to answer", "try again"},
+}};
+
+/// Null if what was said is no sign of one.
+const Trouble* troubleIn(const std::string& said) {
+  const auto* const trouble = std::ranges::find_if(kTroubles, [&](const Trouble& one) { return said.find(one.sign) != std::string::npos; });
+  return trouble == kTroubles.end() ? nullptr : trouble;
+}
+
+/// The Error of a program of Slurm's that failed: in our words where Slurm itself is the trouble, else as it refuses.
+Error errorOf(const std::string& login, const CommandOutput& output, const std::string& refusal, const std::string& remedy) {
+  const std::string said = saidBy(output);
+  if (const Trouble* const trouble = troubleIn(said)) return failed(login, fmt::format("Slurm does not work: {}", trouble->what), trouble->remedy);
+  return failed(login, fmt::format("{}: {}", refusal, said), remedy);
 }
 
 bool isCpu(const std::string& type) { return type == "cpu" || type.starts_with("cpu@"); }
@@ -134,7 +162,7 @@ Result<std::vector<std::string>> slurmNodes(Host& login, std::chrono::millisecon
   if (!output) return std::move(output).error();
   if (output->ending.exitStatus == 127)
     return failed(login.name(), "has no Slurm: there is no sinfo", "name a login node of the cluster with --slurm-login, or add the folder of its programs to PATH in ~/.bashrc there");
-  if (!output->ending.wasGood()) return failed(login.name(), fmt::format("Slurm does not answer: {}", saidBy(*output)), "try `sinfo` there");
+  if (!output->ending.wasGood()) return errorOf(login.name(), *output, "Slurm does not answer", "try `sinfo` there");
   std::set<std::string> names;  // a node is listed once a partition
   std::istringstream lines(output->out);
   for (std::string name; lines >> name;) names.insert(name);
@@ -148,7 +176,7 @@ Result<std::string> tryJob(Host& login, const std::vector<std::string>& options,
   const auto script = [&](std::size_t) { return std::exchange(isGiven, true) ? std::string() : std::string("#!/bin/sh\n"); };
   auto output = run(login, {.argv = std::move(argv), .input = script, .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
-  if (!output->ending.wasGood()) return failed("", fmt::format("sbatch refuses the job: {}", saidBy(*output)), "change it with --slurm-option NAME=VALUE");
+  if (!output->ending.wasGood()) return errorOf("", *output, "sbatch refuses the job", "change it with --slurm-option NAME=VALUE");
   return saidBy(*output);
 }
 
@@ -159,7 +187,7 @@ Result<std::string> submitJob(Host& login, const std::vector<std::string>& optio
   argv.push_back(run + "/" + kSlurmScript);
   auto output = evenkeel::run(login, {.argv = std::move(argv), .deadline = deadline}, std::move(stop));
   if (!output) return std::move(output).error();
-  if (!output->ending.wasGood()) return failed(login.name(), fmt::format("sbatch refuses the job: {}", saidBy(*output)), "change it with --slurm-option NAME=VALUE");
+  if (!output->ending.wasGood()) return errorOf(login.name(), *output, "sbatch refuses the job", "change it with --slurm-option NAME=VALUE");
   const std::string printed = trimmed(output->out);
   const std::string id = printed.substr(0, printed.find(';'));  // "17;cluster"
   if (id.empty() || !std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; }))
@@ -174,14 +202,17 @@ Result<void> cancelJob(Host& login, const std::string& job, std::chrono::millise
       "while squeue -h -t PD,R,CF,CG,S,ST,SO -j \"$1\" -o %T 2>/dev/null | grep -q .; do sleep 0.3; done";
   auto output = run(login, {.argv = {"sh", "-c", script, "sh", job}, .deadline = deadline});
   if (!output) return std::move(output).error();
-  if (!output->ending.wasGood()) return failed(login.name(), fmt::format("scancel {}: {}", job, saidBy(*output)));
+  if (!output->ending.wasGood()) return errorOf(login.name(), *output, fmt::format("job {} cannot be cancelled", job), "");
   return {};
 }
 
 std::string describeQueue(const std::string& job, const Json& queue) {
   std::string state = textOf(queue, "state");
   const std::string reason = textOf(queue, "reason"), begin = textOf(queue, "begin"), nodes = textOf(queue, "nodes");
-  if (state.empty()) return fmt::format("Slurm cannot be asked about job {}: {}", job, reason);
+  if (state.empty()) {
+    const Trouble* const trouble = troubleIn(reason);
+    return fmt::format("Slurm cannot be asked about job {}: {}", job, trouble != nullptr ? trouble->what : reason);
+  }
   std::ranges::transform(state, state.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   std::string text = fmt::format("Slurm job {} is {}", job, state);
   if (!nodes.empty()) text += " on " + nodes;

@@ -37,16 +37,11 @@ SlurmStarter::SlurmStarter(const LaunchRequest& request, Preparation& preparatio
 Result<void> SlurmStarter::putFiles(Host& login) const {
   const PreparedNode& node = preparation_.nodes().front();
   const std::string& run = record_.slurm->directory;
-  if (auto made = makeDirectory(login, run, request_.timeouts.command); !made) return made;
-  const std::vector<std::pair<std::string, std::string>> files{
-      {kJobFile, prettyText(jobFileOf(record_.id, request_, node.data, preparation_.data()))},
-      {kNodesFile, prettyText(nodesFileOf(request_, record_, layouts_, preparation_.slurmMatch().byName, node.programs))},
-      {kSlurmScript, slurmScript(record_.nodes.front().agent, run, layouts_.size())}};
-  for (const auto& [name, bytes] : files) {
-    auto put = upload(login, {.bytes = bytes, .path = run + "/" + name, .isProgram = name == kSlurmScript, .silence = request_.timeouts.command}, stop_);
-    if (!put) return put;
-  }
-  return {};
+  return putRunFiles(login, run,
+                     {{kJobFile, prettyText(jobFileOf(record_.id, request_, node.data, preparation_.data()))},
+                      {kNodesFile, prettyText(nodesFileOf(request_, record_, layouts_, preparation_.slurmMatch().byName, node.programs))},
+                      {kSlurmScript, slurmScript(record_.nodes.front().agent, run, layouts_.size()), true}},
+                     request_.timeouts, stop_);
 }
 
 Result<void> SlurmStarter::submit() {

@@ -59,6 +59,16 @@ NodeJob nodeJobOf(const LaunchRequest& request, const RunRecord& record, const N
           .environment = std::move(environment)};
 }
 
+Result<void> putRunFiles(Host& host, const std::string& directory, const std::vector<RunFile>& files, const LaunchTimeouts& timeouts,
+                         const std::stop_token& stop) {
+  if (auto made = makeDirectory(host, directory, timeouts.command); !made) return made;
+  for (const RunFile& file : files) {
+    auto put = upload(host, {.bytes = file.bytes, .path = directory + "/" + file.name, .isProgram = file.isProgram, .silence = timeouts.command}, stop);
+    if (!put) return put;
+  }
+  return {};
+}
+
 Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::stop_token stop)
     : request_(request), preparation_(preparation), stop_(std::move(stop)), mayRun_(preparation.nodes().size(), 0) {
   record_ = newRecord(request);
@@ -80,19 +90,13 @@ Starter::Starter(const LaunchRequest& request, Preparation& preparation, std::st
 Result<int> Starter::startNode(std::size_t nodeRank) {
   PreparedNode& node = preparation_.nodes()[nodeRank];
   const JobNode& place = record_.nodes[nodeRank];
-  if (auto made = makeDirectory(*node.host, place.directory, request_.timeouts.command); !made) return made.error();
   NodeJob part = nodeJobOf(request_, record_, node.layout, nodeRank, node.programs, node.environment);
   part.trainAddress = node.trainAddress;
   part.masterAddress = masterAddress_;
   part.masterPort = masterPort_;
   const Json job = jobFileOf(record_.id, request_, node.data, preparation_.data());
-  const std::vector<std::pair<std::string, std::string>> files{{kJobFile, prettyText(job)},
-                                                               {kNodeFile, prettyText(toJson(part))}};
-  for (const auto& [name, bytes] : files) {
-    auto put =
-        upload(*node.host, {.bytes = bytes, .path = place.directory + "/" + name, .silence = request_.timeouts.command}, stop_);
-    if (!put) return put.error();
-  }
+  if (auto put = putRunFiles(*node.host, place.directory, {{kJobFile, prettyText(job)}, {kNodeFile, prettyText(toJson(part))}}, request_.timeouts, stop_); !put)
+    return put.error();
   mayRun_[nodeRank] = 1;
   // the agent keeps the limit itself and says what was late; ours is for a machine that does not answer
   const auto limit = request_.timeouts.start + request_.timeouts.command;

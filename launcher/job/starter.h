@@ -14,6 +14,15 @@ namespace evenkeel {
                                 std::size_t nodeRank, const std::string& programs,
                                 Run::Environment environment = {});
 
+/// A file that a run needs on a node before it starts.
+struct RunFile {
+  std::string name, bytes;
+  bool isProgram = false;
+};
+/// Makes the run's directory there and puts the files into it.
+[[nodiscard]] Result<void> putRunFiles(Host& host, const std::string& directory, const std::vector<RunFile>& files,
+                                       const LaunchTimeouts& timeouts, const std::stop_token& stop);
+
 /// Starts the agents of a prepared run: rank 0's node first, because its agent hosts the store and says its port, then all
 /// others at once. Fills the run's record with where everything is.
 class Starter {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "launcher/job/status.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -39,6 +41,13 @@ std::optional<JobState> jobStateOf(std::string_view name) {
     if (word == name) return state;
   }
   return std::nullopt;
+}
+
+std::string againstPrediction(double measured, double predicted) {
+  const auto times = [](double factor) { return fmt::format("{:.{}f}x", factor, factor < 9.95 ? 1 : 0); };
+  if (measured > 2 * predicted) return times(measured / predicted) + " slower than predicted";
+  if (predicted > 2 * measured) return times(predicted / measured) + " faster than predicted";
+  return fmt::format("{:+.0f} %", 100 * (predicted / measured - 1));
 }
 
 JobStatus::Spread spreadOf(std::vector<double> values) {

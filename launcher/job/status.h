@@ -74,6 +74,10 @@ struct RunRow {
 /// What `runs --json` prints: {"runs": [...]}, in the given order.
 [[nodiscard]] Json toJson(const std::vector<RunRow>& runs);
 
+/// How a measured time compares with its prediction, both above 0: "-7 %" if the prediction was so much too short, beyond a factor of 2 "13x slower
+/// than predicted".
+[[nodiscard]] std::string againstPrediction(double measured, double predicted);
+
 /// Median and percentiles (linear between neighbours) of at least one value.
 [[nodiscard]] JobStatus::Spread spreadOf(std::vector<double> values);
 

@@ -89,13 +89,23 @@ class SummedFile {
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
  private:
-  void remember(const char* step) { failure_ = failed(file_.string(), fmt::format("cannot be written ({}: {})", step, std::strerror(errno)), "the checkpoints before it are whole"); }
+  void remember(const char* step) { failure_ = failed(file_.string(), fmt::format("cannot be written ({}: {})", step, std::strerror(errno))); }
 
   fs::path file_;
   int descriptor_;
   Sha256 sum_;
   std::optional<Error> failure_;
 };
+
+std::string megabytes(std::uintmax_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+
+/// Those of the way to a folder that are not there yet, the innermost first.
+std::vector<fs::path> missingFolders(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> missing;
+  for (fs::path at = fs::absolute(folder, ignored).lexically_normal(); at.has_relative_path() && !fs::exists(at, ignored); at = at.parent_path()) missing.push_back(at);
+  return missing;
+}
 
 void flushFolder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -137,14 +147,22 @@ class CheckpointWriter::Work {
   void write(const std::stop_token& stop) {
     const fs::path place = directory_ / fmt::format("step-{:010}", facts_.step);
     const fs::path part = fs::path(place.string() + ".part");
+    const std::vector<fs::path> made = missingFolders(directory_);
     auto written = writeAll(part, stop);
     if (written) written = putInPlace(part, place);
-    std::error_code ignored;
-    if (!written) fs::remove_all(part, ignored);
-    else removeOlderThan(place);
+    std::optional<Error> failure;
+    if (written) {
+      removeOlderThan(place);
+    } else {
+      failure = written.error();
+      std::error_code ignored;
+      fs::remove_all(part, ignored);
+      failure->remedy = wayOut();
+      for (const fs::path& folder : made) fs::remove(folder, ignored);  // what others have put something into stays
+    }
     const std::lock_guard lock(mutex_);
-    if (written) result_.emplace(place);
-    else result_.emplace(written.error());
+    if (failure) result_.emplace(*std::move(failure));
+    else result_.emplace(place);
     queue_.clear();
     changed_.notify_all();
   }
@@ -179,6 +197,19 @@ class CheckpointWriter::Work {
     list.push_back({{"name", "model.safetensors.index.json"}, {"sha256", sha256(indexText)}});
     if (auto written = writeFileAtomically(part / "model.safetensors.index.json", indexText, true); !written) return written;
     return writeFileAtomically(part / "checkpoint.json", prettyText(jsonOf(std::move(list))), true);
+  }
+
+  /// Of a checkpoint that could not be written, once nothing is left of it: what its disk lacks, and what there is.
+  [[nodiscard]] std::string wayOut() const {
+    std::uintmax_t needed = 0;
+    for (const PlannedFile& file : files_) needed += static_cast<std::uintmax_t>(file.tensors.back().last);
+    std::error_code failure;
+    const fs::space_info space = fs::space(directory_, failure);
+    std::string text;
+    if (!failure && space.available < needed)
+      text = fmt::format("it needs {} and {} are free there: make room, or name another folder", megabytes(needed), megabytes(space.available));
+    if (!checkpointsIn(directory_).empty()) text += text.empty() ? "the checkpoints before it are whole" : "; the checkpoints before it are whole";
+    return text;
   }
 
   [[nodiscard]] Json jsonOf(Json files) const {

@@ -67,6 +67,9 @@ TEST_F(Loop, TrainsAPlanAndRemembersTheRun) {
   EXPECT_EQ(cli_.run({"attach", run, "--json"}).json()["losses"], job["losses"]);
   EXPECT_EQ(cli_.run({"logs", run, "--rank", "0"}).exitCode, 0);
   EXPECT_EQ(cli_.run({"logs", run, "--rank", "99"}).exitCode, 2);
+  EXPECT_EQ(cli_.run({"status", run.substr(0, 8), "--json"}).json()["run"], run) << "the beginning of an id is enough";
+  EXPECT_THAT(cli_.run({"logs", run.substr(0, 8), "--rank", "99"}).err, HasSubstr("run " + run + " has ranks 0 to"));
+  EXPECT_THAT(cli_.run({"trace", run.substr(0, 8)}).err, HasSubstr("run " + run + ": has no timeline"));
   EXPECT_THAT(workers(), ::testing::IsEmpty());
 }
 
@@ -218,6 +221,18 @@ TEST_F(Loop, TheFirstInterruptStopsFollowingAndTheSecondStopsTheJob) {
   follower.signal(SIGINT);
   EXPECT_EQ(follower.finish().exitCode, 1);
   EXPECT_THAT(workers(), ::testing::IsEmpty());
+}
+
+TEST_F(Loop, APreflightLooksAtTheFolderOfTheCurvesAndMakesNothing) {
+  plan("1x2:cpu@0.5", "8");
+  const std::string board = (cli_.folder().path() / "new" / "board").string();
+  const ProgramResult good = cli_.run(launch("5", {"--preflight", "--tensorboard", board}));
+  EXPECT_EQ(good.exitCode, 0) << good.err;
+  EXPECT_THAT(good.err, HasSubstr("ok   job        tensorboard"));
+  EXPECT_FALSE(std::filesystem::exists(cli_.folder().path() / "new"));
+  const ProgramResult bad = cli_.run(launch("5", {"--preflight", "--tensorboard", data_ + "/board"}));
+  EXPECT_EQ(bad.exitCode, 1);
+  EXPECT_THAT(bad.err, ::testing::AllOf(HasSubstr("FAIL job        tensorboard"), HasSubstr("1 objection against a launch")));
 }
 
 TEST_F(Loop, ADryRunPrintsCommandsAndStartsNothing) {

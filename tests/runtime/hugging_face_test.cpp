@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "core/base/json_reader.h"
 #include "core/base/random.h"
@@ -190,6 +194,27 @@ TEST_F(HuggingFace, TakesTheKindsOfFilesThatThereAre) {
   bytes[1].back() = '\x40';
   ASSERT_TRUE(writeFileAtomically(theirs / "b.safetensors", safetensorsHeader(halves[1], {}) + bytes[1]));
   EXPECT_THAT(importHuggingFace(theirs, folder_.path() / "other").error().text(), HasSubstr("lm_head.weight: differs from the embedding"));
+}
+
+// It spoke of "checkpoints before it" and left an empty folder. The disk is that of a thread's own mount namespace.
+TEST_F(HuggingFace, OntoAFullDiskSaysWhatIsMissingAndLeavesNothing) {
+  ASSERT_TRUE(exportHuggingFace(saved(modelOf(kGpt2)), folder_.path() / "theirs"));
+  const fs::path disk = folder_.path() / "disk";
+  fs::create_directory(disk);
+  std::optional<Result<ConvertedWeights>> imported;
+  bool isEmpty = false;
+  std::jthread([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    if (::mount("none", disk.c_str(), "tmpfs", 0, "size=8k") != 0) return;
+    imported = importHuggingFace(folder_.path() / "theirs", disk / "new" / "ours");
+    isEmpty = fs::is_empty(disk);
+  }).join();
+  if (!imported) GTEST_SKIP() << "only root has a disk to fill";
+  ASSERT_FALSE(*imported);
+  EXPECT_EQ(imported->error().code, Error::Code::Failed);
+  EXPECT_THAT(imported->error().text(), ::testing::AllOf(HasSubstr("No space left on device"), HasSubstr("MB and 0.0 MB are free there: make room, or name another folder"),
+                                                         ::testing::Not(HasSubstr("before it"))));
+  EXPECT_TRUE(isEmpty);
 }
 
 TEST_F(HuggingFace, SaysWhichWeightsAreNoNumbers) {

@@ -52,6 +52,36 @@ TEST(BadInput, InTheCommandLineIsNamed) {
   });
 }
 
+// Some commands ended with 1, and some only after all their work. Where root may do all, /proc still takes no files.
+TEST(BadInput, APlaceThatCannotBeWrittenIsWrongInEveryCommand) {
+  const Cli cli;
+  const std::string text = cli.folder().file("text.txt", std::string(5000, 'x'));
+  const std::string hosts = cli.folder().file("hosts", "a slots=2\n");
+  ASSERT_EQ(cli.run({"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt", "--global-batch", "2", "--out", "plan.json"}).exitCode, 0);
+  for (const std::string& place : {std::string("/proc/evenkeel"), text + "/below"}) {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> commands = {
+        {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt"}, "--out"},
+        {{"plan", "--cluster", "1x1:cpu", "--model", "tiny-gpt"}, "--events"},
+        {{"compare", "--cluster", "1x1:cpu", "--model", "tiny-gpt"}, "--out-dir"},
+        {{"compare", "--cluster", "1x1:cpu", "--model", "tiny-gpt"}, "--csv"},
+        {{"reproduce", "fig2", "--quick"}, "--out"},
+        {{"export", "plan.json", "--to", "csv"}, "--out"},
+        {{"simulate", "plan.json"}, "--trace"},
+        {{"import", "hostfile", hosts}, "--out"},
+        {{"discover", "--local"}, "--out"},
+        {{"profile", "--cluster", "1x1:cpu", "--model", "tiny-gpt"}, "--out"},
+        {{"tokenize", "train", text}, "--out"},
+        {{"weights", "import", "."}, "--out"},
+        {{"weights", "export", "."}, "--out"},
+        {{"launch", "plan.json", "--local", "--data", text, "--steps", "1"}, "--tensorboard"},
+    };
+    for (auto [command, option] : commands) {
+      command.insert(command.end(), {option, place});
+      expectRefusals(cli, {{command, 2, option + " " + place}});
+    }
+  }
+}
+
 TEST(BadInput, OfTheTokenizerIsNamed) {
   const Cli cli;
   const std::string text = cli.folder().file("text.txt", "the quick brown fox jumps over the lazy dog\n");
@@ -153,7 +183,7 @@ TEST(BadInput, InAFileIsNamedWithFileAndPlace) {
 
 TEST(BadInput, OfACommandOnARunIsNamed) {
   const Cli cli;
-  for (const char* command : {"status", "attach", "stop", "logs"}) {
+  for (const char* command : {"status", "attach", "stop", "logs", "trace"}) {
     expectRefusals(cli, {{{command, "20991231-000000-none"}, 2, "20991231-000000-none"}, {{command}, 2, "error"}});
   }
 }

@@ -236,6 +236,28 @@ TEST_F(OnAPlan, SimulateWritesATraceThatPerfettoReads) {
   EXPECT_GT(complete, 13);
 }
 
+TEST_F(OnAPlan, SimulateShowsLikePipelinesOnce) {
+  ASSERT_EQ(cli_.run({"plan", "--cluster", "1x6:cpu", "--model", "tiny-gpt", "--global-batch", "9", "--planner", "uniform", "--out", "six.json"}).exitCode, 0);
+  Json plan = *readJsonFile(cli_.folder().path() / "six.json");
+  const auto pipeline = [](int batch, int device) {
+    const auto stage = [](int index, int first, int last) {
+      return Json{{"devices", {"cpu-0/" + std::to_string(index)}}, {"tp", 1}, {"dp", 1}, {"units", {first, last}}};
+    };
+    return Json{{"local_batch", batch}, {"micro_batch", 1}, {"stages", {stage(device, 0, 9), stage(device + 1, 9, 18)}}};
+  };
+  plan["pipelines"] = {pipeline(4, 0), pipeline(4, 2), pipeline(1, 4)};
+  const std::string file = cli_.folder().file("like.json", without(without(plan, "predicted"), "idle_devices").dump());
+  const ProgramResult result = cli_.run({"simulate", file});
+  ASSERT_EQ(result.exitCode, 0) << result.err;
+  std::vector<std::string> begins;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("cpu-0/") != std::string::npos) begins.push_back(line.substr(0, line.find("cpu-0/") + 7));
+  }
+  EXPECT_THAT(begins, ::testing::ElementsAre("0 to 1, each      0  cpu-0/0", "0 to 1, each      1  cpu-0/1", "           2      0  cpu-0/4", "           2      1  cpu-0/5")) << result.out;
+  EXPECT_EQ(cli_.run({"simulate", file, "--json"}).json()["stages"].size(), 6U) << "programs get them all";
+}
+
 TEST_F(OnAPlan, SimulateRefusesAnInvalidPlan) {
   plan_["pipelines"][0]["stages"][0]["units"] = {0, 1};
   cli_.folder().file("broken.json", plan_.dump());

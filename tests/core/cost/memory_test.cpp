@@ -87,6 +87,23 @@ TEST(Memory, IsShardedOverTheHoldersByZero) {
   EXPECT_GT(zero2.transient, zero1.transient) << "what is exchanged of a unit while it is";
 }
 
+// A replica without samples was predicted to hold its state alone, and ZeRO-1's ring brought it a part of the others'.
+TEST(Memory, OfAReplicaWithoutSamplesHoldsWhatARingBrings) {
+  Plan plan = planOf(*parseClusterShorthand("1x2:cpu"), *modelFromArgument("tiny-gpt"), {{4, 1, {"cpu-0/0"}, {0, 18}}});
+  plan.pipelines[0].stages[0].dp = 2;
+  plan.pipelines[0].stages[0].devices.push_back({0, 1});
+  plan.training.zeroStage = 0;
+  EXPECT_EQ(memoryOf(plan)[0][0][1].transient, Bytes{});
+  plan.training.zeroStage = 1;
+  const std::vector<MemoryUse> replicas = memoryOf(plan)[0][0];
+  EXPECT_EQ(replicas[1].activations, Bytes{});
+  const double half = 2.0 * static_cast<double>(storedParameters(plan.model, 0, 18));
+  EXPECT_NEAR(static_cast<double>(replicas[1].transient.value), half, 4 * 18);
+  EXPECT_GT(replicas[0].activations + replicas[0].transient, replicas[1].transient) << "where there are activations they are gone by then";
+  plan.training.gradientSync = GradientSync::Tensor;
+  EXPECT_LT(static_cast<double>(memoryOf(plan)[0][0][1].transient.value), half / 4);
+}
+
 TEST(Memory, OfATiedEmbeddingBetweenTwoStagesIsNotSharedByZero2) {
   const std::vector<PipelineText> two = {{8, 1, {"a100-80-sxm-0/0", "a100-80-sxm-0/1"}, {0, 25, 50}}, {8, 1, {"a100-80-sxm-0/2", "a100-80-sxm-0/3"}, {0, 25, 50}}};
   Plan plan = planOf(*parseClusterShorthand("1x4:A100-80-SXM"), *modelFromArgument("gpt3-1.3b"), two);

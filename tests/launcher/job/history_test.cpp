@@ -69,6 +69,27 @@ TEST(RunHistory, KeepsARunAsItWas) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
+TEST(RunHistory, KnowsARunByABeginningThatOnlyItHas) {
+  const TemporaryDirectory directory;
+  auto history = RunHistory::open(directory.path() / "h");
+  double created = 100;
+  for (const char* id : {"20261201-101500-ab1", "20261201-101500-ab12", "20261201-111500-cd34", "20261202-091500-ef56"})
+    ASSERT_TRUE((*history)->add(someRun(id, ++created)));
+  const auto named = [&](const char* beginning) {
+    const auto id = (*history)->idNamed(beginning);
+    EXPECT_TRUE(id || id.error().code == Error::Code::InvalidInput);
+    return id ? *id : id.error().text();
+  };
+  EXPECT_EQ(named("20261202"), "20261202-091500-ef56");
+  EXPECT_EQ(named("20261201-11"), "20261201-111500-cd34");
+  EXPECT_EQ(named("20261201-101500-ab12"), "20261201-101500-ab12");
+  EXPECT_EQ(named("20261201-101500-ab1"), "20261201-101500-ab1") << "a whole id is one, whatever begins with it";
+  EXPECT_EQ(named("20261201-10"), "20261201-10: is the beginning of several runs: 20261201-101500-ab12, 20261201-101500-ab1; write more of it");
+  for (const char* nothing : {"2027", "%", "2026120_", "", "ef56"}) EXPECT_THAT(named(nothing), HasSubstr("no such run")) << nothing;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE((*history)->add(someRun("2026-" + std::to_string(i))));
+  EXPECT_THAT(named("2026"), HasSubstr(" and 3 older ones"));
+}
+
 TEST(RunHistory, CountsARecordOnceHoweverOftenItComes) {
   const TemporaryDirectory directory;
   auto history = RunHistory::open(directory.path() / "h");

@@ -376,6 +376,26 @@ TEST_F(JobTest, IsRefusedWithAnAddressThatOtherMachinesCannotUse) {
   EXPECT_THAT(*launcher(connect).preflight(request, recorder), Not(Contains(::testing::Field(&PreflightRow::passed, false))));
 }
 
+// Ctrl-C while a node was looked at used to be an objection against that node.
+TEST_F(JobTest, ThatIsStoppedWhileItIsExaminedHasNoObjection) {
+  std::stop_source stop;
+  const Connector interrupted = [&](const SshTarget&, const std::string& name, std::chrono::milliseconds, std::stop_token) -> Result<std::unique_ptr<Host>> {
+    stop.request_stop();
+    return Error{Error::Code::Cancelled, name, "was stopped", ""};
+  };
+  Recorder recorder;
+  const auto rows = launcher(interrupted).preflight(request(5), recorder, stop.get_token());
+  ASSERT_FALSE(rows);
+  EXPECT_EQ(rows.error().code, Error::Code::Cancelled);
+  EXPECT_THAT(rows.error().text(), HasSubstr("preflight: was stopped"));
+  EXPECT_THAT(recorder.rows, Not(Contains(::testing::Field(&PreflightRow::passed, false))));
+  const auto started = launcher(interrupted).startJob(request(5), recorder, stop.get_token());
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, Error::Code::Cancelled);
+  EXPECT_THAT(recorder.rows, Not(Contains(::testing::Field(&PreflightRow::passed, false))));
+  EXPECT_THAT(*launcher().runs(), IsEmpty());
+}
+
 TEST_F(JobTest, LeavesNothingBehindWhenItCannotBeStarted) {
   const auto programs = path() / "programs";
   std::filesystem::create_directory(programs);

@@ -86,8 +86,9 @@ TEST(Slurm, SaysHowAJobStands) {
   EXPECT_EQ(describeQueue("7", {{"state", "PENDING"}, {"reason", "Resources"}, {"begin", "2026-12-01T10:00:00"}}),
             "Slurm job 7 is pending: Resources, expected to start at 2026-12-01T10:00:00");
   EXPECT_EQ(describeQueue("7", {{"state", "RUNNING"}, {"nodes", "c[1-2]"}}), "Slurm job 7 is running on c[1-2]");
-  EXPECT_EQ(describeQueue("7", {{"state", ""}, {"reason", "Unable to contact slurm controller"}}),
-            "Slurm cannot be asked about job 7: Unable to contact slurm controller");
+  EXPECT_EQ(describeQueue("7", {{"state", ""}, {"reason", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"}}),
+            "Slurm cannot be asked about job 7: the controller (slurmctld) cannot be reached from there");
+  EXPECT_EQ(describeQueue("7", {{"state", ""}, {"reason", "squeue does not answer"}}), "Slurm cannot be asked about job 7: squeue does not answer");
 }
 
 TEST(Slurm, NamesWhyAJobWasEnded) {
@@ -122,6 +123,31 @@ TEST(Slurm, SaysWhatALoginNodeLacks) {
   FakeHost taking("gate", [](const Command& command, const std::stop_token&) { return Result<Ending>(FakeHost::reply(command, "17;cluster\n")); });
   EXPECT_EQ(*submitJob(taking, {"--nodes=2"}, "/r", "n", std::chrono::seconds(1), {}), "17");
   EXPECT_THAT(taking.commands().front(), ElementsAre("sbatch", "--parsable", "--job-name=n", "--chdir=/r", "--output=/r/slurm.log", "--nodes=2", "/r/slurm.sh"));
+}
+
+// Its programs' raw lines used to be the message.
+TEST(Slurm, ThatDoesNotWorkIsSaidInOurWords) {
+  const auto saying = [](std::string said) {
+    return FakeHost("gate", [said = std::move(said)](const Command& command, const std::stop_token&) {
+      command.onErrorOutput(said);
+      return Result<Ending>(FakeHost::reply(command, "", 1));
+    });
+  };
+  for (const auto& [said, words] : std::vector<std::pair<std::string, std::string>>{
+           {"sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\nsinfo: error: fetch_config: DNS SRV lookup failed\n"
+            "sinfo: error: _establish_config_source: failed to fetch config\nsinfo: fatal: Could not establish a configuration source\n",
+            "gate: Slurm does not work: there is no slurm.conf, so that the login node does not know its controller; set SLURM_CONF there"},
+           {"slurm_load_partitions: Unable to contact slurm controller (connect failure)\n",
+            "gate: Slurm does not work: the controller (slurmctld) cannot be reached from there; wait"},
+           {"sinfo: error: If munged is up, restart with --num-threads=10\nsinfo: error: Munge encode failed: Failed to access \"/run/munge/munge.socket.2\": No such file or directory\n"
+            "slurm_load_partitions: Protocol authentication error\n",
+            "gate: Slurm does not work: the login node cannot prove who it is: MUNGE does not run there"},
+           {"sinfo: error: something new\n", "gate: Slurm does not answer: something new; try `sinfo` there"}}) {
+    FakeHost host = saying(said);
+    EXPECT_THAT(slurmNodes(host, std::chrono::seconds(1), {}).error().text(), ::testing::StartsWith(words));
+  }
+  FakeHost host = saying("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n");
+  EXPECT_THAT(submitJob(host, {}, "/r", "n", std::chrono::seconds(1), {}).error().text(), ::testing::StartsWith("gate: Slurm does not work: the controller"));
 }
 
 /// Two nodes of a job of Slurm.

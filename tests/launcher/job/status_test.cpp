@@ -16,6 +16,18 @@ TEST(Spread, IsThatOfTheSortedValues) {
   EXPECT_EQ(spreadOf({1, 2}).median, 1.5);
 }
 
+// 13 times slower used to read "-93 %".
+TEST(AgainstPrediction, IsAFactorWhereAPercentageSaysLittle) {
+  EXPECT_EQ(againstPrediction(100, 93), "-7 %");
+  EXPECT_EQ(againstPrediction(100, 104), "+4 %");
+  EXPECT_EQ(againstPrediction(100, 100), "+0 %");
+  EXPECT_EQ(againstPrediction(199, 100), "-50 %");
+  EXPECT_EQ(againstPrediction(210, 100), "2.1x slower than predicted");
+  EXPECT_EQ(againstPrediction(1300, 100), "13x slower than predicted");
+  EXPECT_EQ(againstPrediction(99.7, 10), "10x slower than predicted");
+  EXPECT_EQ(againstPrediction(100, 1234), "12x faster than predicted");
+}
+
 TEST(JobStatusJson, HasTheFieldsOfTheDesign) {
   const JobStatus status{.run = "20261130-114501-ab12",
                          .state = JobState::Failed,

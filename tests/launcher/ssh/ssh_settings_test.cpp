@@ -55,7 +55,15 @@ const Vector kVectors[] = {
     {"Match host b3\n  User you\n", {.host = "b3"}, "you@b3:22"},
     {"Match host b4\n  User you\nMatch all\n  User we\n", {.host = "b3"}, "we@b3:22"},
     {"Match user me\n  Port 2200\n", {.host = "b3", .user = "me"}, "me@b3:22"},
-    {"Include more\n", {.host = "b3"}, "more@b3:2400"},
+    {"Include @/more\n", {.host = "b3"}, "more@b3:2400"},
+    {"Include @/excluding\n", {.host = "b3", .user = "me"}, "me@b3:22"},
+    {"Include @/excluding\n", {.host = "b4", .user = "me"}, "me@b4:2600"},
+    {"include = \"@/nes*d\" # said !b4\n", {.host = "b3", .user = "me"}, "me@b3:22"},
+    {"Include @/nested\n", {.host = "b4", .user = "me"}, "me@b4:2600"},
+    {"Host b3\n  Include @/excluding\n  User you\n", {.host = "b4", .user = "me"}, "me@b4:22"},
+    {"Include @/more @/excluding\n", {.host = "b4", .user = "me"}, "me@b4:2600"},
+    {"Include in-ssh\n", {.host = "b3"}, "placed@b3:22"},
+    {"Include @/circle\nHost *\n  User you\n", {.host = "b3"}, "you@b3:22"},
     {"Include nothing-there\nHost b3\n  User you\n", {.host = "b3"}, "you@b3:22"},
     {"Host b3\n  ProxyCommand nc %h %p\n", {.host = "b3", .user = "me"}, "me@b3:22 | nc b3 22"},
     {"Host b3\n  HostName 10.0.0.3\n  Port 2200\n  ProxyCommand nc %h %p # %r %%\n",
@@ -81,11 +89,16 @@ const Vector kVectors[] = {
 TEST(SshSettings, AreWhatPeoplesConfigurationsSay) {
   const TemporaryDirectory folder(TemporaryDirectory::Name::Plain);
   ::setenv("HOME", folder.path().c_str(), 1);  // no keys of this machine's
-  const std::string more = folder.file("more", "Host b3\n  User more\n  Port 2400\n");
+  folder.file("more", "Host b3\n  User more\n  Port 2400\n");
+  folder.file("excluding", "Host * !b3\n  Port 2600\n");
+  folder.file("nested", fmt::format("Include {}/excluding\n", folder.path().string()));
+  folder.file("circle", fmt::format("Include {}/circle\n", folder.path().string()));
+  std::filesystem::create_directory(folder.path() / ".ssh");
+  folder.file(".ssh/in-ssh", "Host b*\n  User placed\n");
   for (const Vector& vector : kVectors) {
     std::string configuration = vector.configuration;
-    if (const std::size_t at = configuration.find("Include more"); at != std::string::npos)
-      configuration.replace(at, 12, "Include " + more);
+    for (std::size_t at = 0; (at = configuration.find("@/", at)) != std::string::npos; at += folder.path().string().size())
+      configuration.replace(at, 1, folder.path().string());
     const auto settings = settingsOf("b3", vector.address, folder.file("config", configuration));
     if (vector.expected[0] == '!') {
       ASSERT_FALSE(settings) << configuration << vector.address.host;
