@@ -247,5 +247,17 @@ TEST(ClusterProblems, NameMachinesWithoutAWayAndSwitchesWithoutAUse) {
   EXPECT_THAT(items, ElementsAre("cpu-1", "cpu-2", "switch-0"));
 }
 
+TEST(ClusterProblems, NameMachinesThatAreJoinedOnlyToEachOther) {
+  Project project = projectOf("4x2:cpu");
+  const std::string hub = addSwitch(project, {});
+  for (const char* machine : {"cpu-0", "cpu-1"}) ASSERT_TRUE(connectItems(project, hub, machine));
+  ASSERT_TRUE(connectItems(project, "cpu-2", "cpu-3"));
+  std::vector<std::string> items;
+  for (const ClusterProblem& problem : clusterProblems(project.cluster)) items.push_back(problem.item);
+  EXPECT_THAT(items, ElementsAre("cpu-2", "cpu-3"));
+  ASSERT_TRUE(connectItems(project, "cpu-1", "cpu-2"));
+  EXPECT_TRUE(clusterProblems(project.cluster).empty()) << "a path over other machines leads there";
+}
+
 }  // namespace
 }  // namespace evenkeel::gui

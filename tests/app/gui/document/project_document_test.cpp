@@ -82,17 +82,42 @@ TEST_F(DocumentTest, WritesARecoveryFileThatAnotherWindowTakesOverOnlyWhenItsOwn
   ASSERT_TRUE(QTest::qWaitFor([&] { return recovery.exists() && recovery.entryList(QDir::Files).size() == 1; }, 10'000));
   EXPECT_TRUE(document_.recoverable().isEmpty()) << "this process lives";
 
-  // What a killed window leaves: the same file with the id of a process that is gone.
+  // What a killed window leaves: such a file, and a lock beside it that nobody holds any more.
   const QString file = recovery.filePath(recovery.entryList(QDir::Files).front());
-  Json json = *readJsonFile(file.toStdString());
-  json["pid"] = 2'000'000'000;
-  ASSERT_TRUE(writeFileAtomically(file.toStdString(), json.dump()));
+  ASSERT_TRUE(QFile::copy(file, recovery.filePath(QStringLiteral("left.recovery"))));
+  ASSERT_TRUE(QFile(recovery.filePath(QStringLiteral("left.owner"))).open(QIODevice::WriteOnly));
   ProjectDocument other(folder_.filePath(QStringLiteral("recovery")));
   const auto found = other.recoverable();
   ASSERT_EQ(found.size(), 1);
   ASSERT_TRUE(other.recover(found.front()));
   EXPECT_EQ(other.project().training.globalBatch, 13);
   EXPECT_TRUE(other.isModified());
+}
+
+TEST_F(DocumentTest, PassesOverWhatIsNoRecoveryFile) {
+  QDir recovery(folder_.filePath(QStringLiteral("recovery")));
+  ASSERT_TRUE(recovery.mkpath(QStringLiteral(".")));
+  int file = 0;
+  for (const char* text : {R"({"pid":999999,"path":7,"project":5})", R"({"pid":"abc"})", R"({"path":"","project":[]})", "[]", "7", "{", ""})
+    ASSERT_TRUE(writeFileAtomically(recovery.filePath(QStringLiteral("odd%1.recovery").arg(file++)).toStdString(), text));
+  EXPECT_TRUE(document_.recoverable().isEmpty());
+  EXPECT_FALSE(document_.recover({recovery.filePath(QStringLiteral("odd0.recovery")), {}, {}}));
+}
+
+TEST_F(DocumentTest, KnowsThatAnotherWindowHasWrittenItsFile) {
+  const QString path = folder_.filePath(QStringLiteral("p.evenkeel"));
+  EXPECT_FALSE(document_.isChangedOnDisk());
+  document_.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 13; });
+  ASSERT_TRUE(document_.saveAs(path));
+  EXPECT_FALSE(document_.isChangedOnDisk());
+  ProjectDocument other(folder_.filePath(QStringLiteral("recovery")));
+  ASSERT_TRUE(other.open(path));
+  other.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 1001; });
+  ASSERT_TRUE(other.saveAs(path));
+  EXPECT_FALSE(other.isChangedOnDisk());
+  EXPECT_TRUE(document_.isChangedOnDisk());
+  ASSERT_TRUE(document_.open(path));
+  EXPECT_FALSE(document_.isChangedOnDisk());
 }
 
 }  // namespace

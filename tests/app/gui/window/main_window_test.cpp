@@ -12,6 +12,7 @@
 
 #include "app/gui/start/examples.h"
 #include "app/gui/start/start_page.h"
+#include "app/gui/widgets/message_line.h"
 #include "app/gui/window/mode_bar.h"
 
 namespace evenkeel::gui {
@@ -51,6 +52,37 @@ TEST_F(WindowTest, AModeIsGreyUntilWhatItNeedsIsThereAndSaysSo) {
   EXPECT_TRUE(plan->isEnabled());
   QTest::keyClick(&window_, Qt::Key_3, Qt::ControlModifier);
   EXPECT_EQ(window_.findChild<ModeBar*>(QStringLiteral("modeBar"))->mode(), Mode::Plan);
+}
+
+TEST_F(WindowTest, WhatAPageLacksIsSaidToWhoAsksForIt) {
+  window_.workspace().goTo(Mode::Plan);
+  EXPECT_EQ(window_.findChild<MessageLine*>()->text(), QStringLiteral("Draw a cluster first."));
+}
+
+TEST_F(WindowTest, AnErrorIsOverWhenThePersonGoesOn) {
+  auto* line = window_.findChild<MessageLine*>();
+  window_.openFile(folder_.filePath(QStringLiteral("missing.evenkeel")));
+  ASSERT_FALSE(line->text().isEmpty());
+  window_.enter(Mode::Start);
+  EXPECT_TRUE(line->text().isEmpty());
+}
+
+TEST_F(WindowTest, SavingAsksBeforeItReplacesWhatAnotherWindowHasSaved) {
+  const QString path = folder_.filePath(QStringLiteral("p.evenkeel"));
+  ASSERT_TRUE(document_.saveAs(path));
+  ProjectDocument other(folder_.filePath(QStringLiteral("recovery")));
+  ASSERT_TRUE(other.open(path));
+  other.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 1001; });
+  ASSERT_TRUE(other.saveAs(path));
+  document_.edit(QStringLiteral("batch"), [](Project& p) { p.training.globalBatch = 7; });
+  QTest::keyClick(&window_, Qt::Key_S, Qt::ControlModifier);
+  EXPECT_TRUE(document_.isModified());
+  EXPECT_EQ(loadProject(path.toStdString())->training.globalBatch, 1001);
+  for (QPushButton* button : window_.findChild<MessageLine*>()->findChildren<QPushButton*>()) {
+    if (button->text() == QStringLiteral("Save over it")) button->click();
+  }
+  EXPECT_EQ(loadProject(path.toStdString())->training.globalBatch, 7);
+  EXPECT_FALSE(document_.isModified());
 }
 
 TEST_F(WindowTest, UndoAndRedoHaveTheirKeys) {
