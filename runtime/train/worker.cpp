@@ -97,7 +97,7 @@ class Worker {
   [[noreturn]] void end(const Error& error) {
     while (hasEnded_.exchange(true)) ::pause();  // another thread is saying them
     events_.failed(error.text(), lastStep_, error.code == Error::Code::Unreachable ? Cause::Peer : Cause::Own);
-    fmt::print(stderr, "evenkeel-worker: {}\n", error.text());
+    std::fputs(fmt::format("evenkeel-worker: {}\n", error.text()).c_str(), stderr);  // fmt::print throws where nobody reads any more
     std::fflush(stderr);
     ::_exit(1);
   }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 
 #include "core/plan/features.h"
@@ -248,6 +249,25 @@ TEST(WorkerProgram, ExplainsItsUse) {
     EXPECT_EQ(status, 2) << arguments;
     EXPECT_THAT(text, HasSubstr("usage: evenkeel-worker"));
   }
+}
+
+TEST(WorkerProgram, EndsAlsoWhereNobodyReadsItsLastWords) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    ::alarm(60);  // it stays over exec: one that waits for ever is killed
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    ::execl(EVENKEEL_BIN_DIR "/evenkeel-worker", "evenkeel-worker", "--job", "/nowhere/job.json", nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(worker, &status, 0), worker);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 TEST(WorkerProgram, EndsWithItsParent) {
