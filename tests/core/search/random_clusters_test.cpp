@@ -80,6 +80,10 @@ TEST(RandomClusters, GetValidPlansFromEveryPlannerAndEthIsNeverTheSlowerOne) {
   }
 }
 
+bool wasStopped(const Result<Plan>& plan) {
+  return plan ? plan->search.value("stopped", "") == "time limit" : plan.error().code == Error::Code::Cancelled;
+}
+
 // Public Metis and HexiScale crash, hang or lose layers on many of these (baseline-metis.md 7, baseline-hexiscale.md 4).
 TEST(RandomClusters, GetTheSameValidPlanTwiceFromTheBaselines) {
   int feasible = 0;
@@ -89,11 +93,18 @@ TEST(RandomClusters, GetTheSameValidPlanTwiceFromTheBaselines) {
     const AnalyticProfile profile(problem.model, problem.training);
     for (const std::string planner : {"metis", "hexiscale"}) {
       if (planner == "metis" && problem.cluster.deviceCount() > 12 && !isFullRun()) continue;  // it takes its time
-      // Groups of many devices of many kinds are permuted for hours.
-      PlannerOptions options;
-      if (planner == "metis" && problem.cluster.deviceCount() > 40) options["permute"] = "2";
-      const auto plan = planWith(planner, problem, {.options = options}),
-                 again = planWith(planner, problem, {.budget = {.threads = 1}, .options = options});
+      // A few of the largest would go on for hours: what the limit stops must be valid, but need not be the same twice.
+      const Seconds limit{60};
+      const auto plan = planWith(planner, problem, {.budget = {.timeLimit = limit}}),
+                 again = planWith(planner, problem, {.budget = {.timeLimit = limit, .threads = 1}});
+      if (wasStopped(plan) || wasStopped(again)) {
+        for (const auto* one : {&plan, &again}) {
+          if (!*one) continue;
+          ASSERT_THAT(evaluate(**one, profile, false).violations, IsEmpty()) << "problem " << i << ", " << planner;
+        }
+        fmt::print("problem {}: {} was stopped after {} s\n", i, planner, limit.value);
+        continue;
+      }
       ASSERT_EQ(plan.ok(), again.ok()) << "problem " << i << ", " << planner;
       if (!plan) {
         ASSERT_EQ(plan.error().code, Error::Code::Infeasible) << "problem " << i << ": " << plan.error().text();
